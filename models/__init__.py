@@ -1,0 +1,1 @@
+"""Data only: one folder per bundle, arrays.npz with card.json beside it."""

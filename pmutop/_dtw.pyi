@@ -1,0 +1,3 @@
+import numpy as np
+
+def distance(a: np.ndarray, b: np.ndarray, window: int, squared: bool) -> float: ...

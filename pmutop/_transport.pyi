@@ -1,0 +1,3 @@
+import numpy as np
+
+def least_work(supply: np.ndarray, demand: np.ndarray, cost: np.ndarray) -> float: ...

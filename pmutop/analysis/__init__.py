@@ -1,0 +1,1 @@
+"""The papers' methods: pure functions and estimators on arrays, one method a file, used live and offline."""

@@ -1,0 +1,125 @@
+"""The nouns at the far end: what the pipeline says of one slice. Screen, log, metrics and tests all receive a Moment.
+
+Columns are numpy arrays of one row per process (or per task with --threads); they are never changed after the Moment is
+made. What concerns few rows (labels, evidence, interference) is kept by row number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from pmutop.slices import Header, Task
+
+if TYPE_CHECKING:
+    from numpy import ndarray
+
+#: Marks of how a number came to be; the index is the code in Moment.quality.
+QUALITIES = ("exact", "estimated", "uncounted", "unsupported", "first", "replaced", "impossible")
+EXACT, ESTIMATED, UNCOUNTED, UNSUPPORTED, FIRST, REPLACED, IMPOSSIBLE = range(len(QUALITIES))
+
+UNKNOWN = "unknown"  # the label where the model abstains
+
+
+class Label(NamedTuple):
+    label: str  # P_... , N_... or 'unknown'
+    kind: str  # finer name beside it, '' where there is none
+    confidence: float  # 0..1
+    tier: str
+    model: str  # name of the bundle, or 'rule'
+
+    @property
+    def is_pathology(self) -> bool:
+        return self.label.startswith("P_")
+
+
+class Reason(NamedTuple):
+    """One piece of evidence for the first label: an event, its share of the evidence, its value and the healthy twin's."""
+
+    name: str
+    share: float
+    value: float
+    normal: float
+    unit: str
+
+
+class Antagonist(NamedTuple):
+    pid: int
+    comm: str
+    resource: str
+    score: float
+    before: float  # victim's suffering while the suspect rests
+    during: float  # and while it runs
+
+
+class Resource(NamedTuple):
+    """The verdict for one shared resource: True, False, or None where this tier cannot see it."""
+
+    verdict: bool | None
+    factor: float | None
+    margin: float | None
+
+
+#: The resources that a verdict is given for, in the order of columns and JSON keys.
+RESOURCES = ("core", "smt", "llc", "memory")
+UNSEEN = Resource(None, None, None)
+
+
+class Interference(NamedTuple):
+    core: Resource
+    smt: Resource
+    llc: Resource
+    memory: Resource
+    antagonist: Antagonist | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """All that is known of one slice; row i of every column is process `tasks[i]`."""
+
+    header: Header
+    number: int
+    time: float  # Unix seconds, end of the slice
+    seconds: float  # its true length
+    late: float
+    tasks: list[Task]
+    state: list[str]
+    threads: ndarray  # int (rows,)
+    exited: ndarray  # bool
+    cpu: ndarray  # % of one CPU; NaN = not known
+    wait: ndarray  # % of the slice runnable but not running (summed over threads)
+    ipc: ndarray
+    rss: ndarray  # bytes
+    nice: ndarray
+    counts: ndarray  # float64 (rows, events): cleaned increase within the slice, NaN = not counted
+    quality: ndarray  # uint8 (rows, events): index into QUALITIES
+    labels: dict[int, tuple[Label, ...]]  # strongest first; a row that is not here: nothing may be said
+    reasons: dict[int, tuple[Reason, ...]]
+    interference: dict[int, Interference]
+    machine: dict = field(default_factory=dict)  # rates of this slice: own_cpu %, own_rss, lost, switches, cpu_busy, psi
+    rank: dict | None = None  # {pid, events, error} when the ranking worker has one
+    paths: dict[int, tuple[str, ...]] = field(default_factory=dict)  # the tree's tests that led to the label, in words
+    periods: ndarray | None = None  # int64 (n, 4) as slices.Period: cpu, ref, start, end; None where the source has none
+
+    def first_label(self, row: int) -> Label | None:
+        labels = self.labels.get(row)
+        return labels[0] if labels else None
+
+    def only(self, rows: list[int]) -> Moment:
+        """The same Moment with only these rows, in this order."""
+        place = {row: number for number, row in enumerate(rows)}
+
+        def kept(found: dict) -> dict:
+            return {place[row]: value for row, value in found.items() if row in place}
+
+        columns = ("threads", "exited", "cpu", "wait", "ipc", "rss", "nice", "counts", "quality")
+        return replace(
+            self,
+            tasks=[self.tasks[row] for row in rows],
+            state=[self.state[row] for row in rows],
+            labels=kept(self.labels),
+            reasons=kept(self.reasons),
+            interference=kept(self.interference),
+            paths=kept(self.paths),
+            **{name: getattr(self, name)[rows] for name in columns},
+        )

@@ -1,0 +1,1 @@
+"""RawSlice in, Moment out."""

@@ -1,0 +1,1 @@
+"""Where Moments go besides the screen."""

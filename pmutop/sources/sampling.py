@@ -1,0 +1,33 @@
+"""Where the processes of this machine are, 199 times a second of their CPU time (cpu-clock samples, user mode)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pmutop._sampling import Sampler
+from pmutop.errors import NoPermission
+from pmutop.kernelfiles import cpu_list, text
+from pmutop.topology import CPUS
+
+
+class Sampling:
+    """Samples every process where that is allowed, else only what is started from now on by the calling thread."""
+
+    def __init__(self) -> None:
+        online = cpu_list(text(Path("/") / CPUS / "online")) or tuple(range(os.cpu_count() or 1))
+        try:
+            self.samplers = [Sampler(cpu) for cpu in online]
+        except OSError:
+            try:
+                self.samplers = [Sampler(cpu, 0) for cpu in online]
+            except OSError as error:
+                raise NoPermission(f"cpu-clock cannot be sampled: {error.strerror}", "`pmutop doctor` says what to change") from None
+
+    def places(self) -> list[tuple[int, int]]:
+        """(pid, address) since the last call."""
+        return [place for sampler in self.samplers for place in sampler.read()]
+
+    def close(self) -> None:
+        for sampler in self.samplers:
+            sampler.close()

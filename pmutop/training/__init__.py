@@ -1,0 +1,1 @@
+"""Labelled workloads, run and learnt from, become bundles."""

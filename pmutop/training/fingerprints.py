@@ -1,0 +1,182 @@
+"""Labelled runs to a fingerprint bundle: one C4.5 tree over the features of 400 ms slices (Yoo et al., sections 3.1-3.2).
+
+Where a tier has optional events, a row enters the training twice: as it is, under its label, and without the optional
+events, under the label that /proc alone can tell (`Workload.coarse`), for users who may open no perf event.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pmutop import __version__, bundle
+from pmutop.analysis.selection import key_events
+from pmutop.analysis.tree import C45Tree
+from pmutop.bundle import Bundle
+from pmutop.errors import PmutopError
+from pmutop.pipeline.features import Features
+from pmutop.training.collect import Rows, hashes, rows_of
+from pmutop.training.labels import Workload
+from pmutop.training.tiers import Tier
+
+SEED = 20261121
+
+#: A leaf holds more than one run (4 slices, each with and without the optional events): no rule for a single run.
+LEAST_LEAF = 10
+#: A leaf in which less than half of the training slices agreed says nothing.
+LEAST_CONFIDENCE = 0.5
+WAITING = "run-delay/run-time+run-delay"
+#: A healthy program that waits for a CPU this share of its time was disturbed, and is no example of health.
+UNDISTURBED = 0.3
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """X float64 (rows, features), labels (rows,), run index (rows,), and the workload of each run."""
+
+    tier: Tier
+    X: np.ndarray
+    y: np.ndarray
+    run: np.ndarray
+    workloads: list[Workload]
+
+
+def dataset(tier: Tier, folder: Path, workloads: dict[str, Workload]) -> tuple[Rows, Dataset]:
+    """Every judged row of the training in `folder`; where there are optional events also as without them."""
+    rows = rows_of(folder, lambda run: "all" if workloads[run.name].who == "all" else "main")
+    if not len(rows.counts):
+        raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
+    X = table(rows, tier.features)
+    each = [workloads[run.name] for run in rows.runs]
+    y, run = np.array([each[run].label for run in rows.run]), rows.run
+    if tier.plain:
+        place = tier.features.index(tier.plain)
+        counted = X[:, place] > 0
+        plain = X.copy()
+        plain[:, len(tier.required) :] = np.nan
+        plain[:, place] = 0
+        coarse = np.array([each[run].coarse or each[run].label for run in rows.run])
+        X, y, run = np.vstack([X[counted], plain]), np.concatenate([y[counted], coarse]), np.concatenate([run[counted], run])
+        kept = (y != "N_OS") | (X[:, tier.features.index(WAITING)] < UNDISTURBED)
+        X, y, run = X[kept], y[kept], run[kept]
+    return rows, Dataset(tier, X, y, run, each)
+
+
+def table(rows: Rows, names: Sequence[str]) -> np.ndarray:
+    """float64 (rows, features)."""
+    features = Features(list(names), rows.header.events)
+    return np.vstack(
+        [
+            features.compute(rows.counts[at : at + 1], rows.state[at : at + 1], float(rows.seconds[at]))
+            for at in range(len(rows.counts))
+        ]
+    )
+
+
+class KeyEventTree:
+    """A C4.5 tree on the `keep` key events of `names` (0: on all), chosen anew from what it is fitted to."""
+
+    def __init__(self, names: Sequence[str], keep: int) -> None:
+        self.all = list(names)
+        self.keep = keep
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> KeyEventTree:
+        self.names = key_events(X, y, self.all, self.keep) if self.keep else self.all
+        self.columns = [self.all.index(name) for name in self.names]
+        self.tree = C45Tree(min_leaf=LEAST_LEAF).fit(X[:, self.columns], y)
+        return self
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return self.tree.predict(X[:, self.columns])
+
+
+def new_tree(tier: Tier) -> KeyEventTree:
+    return KeyEventTree(tier.features, tier.keep)
+
+
+def normal(data: Dataset, label: str, names: Sequence[str]) -> dict[str, float]:
+    """Medians of the features over the healthy twins of a label's workloads: what 'normal' means beside its evidence."""
+    twins = {workload.twin for workload in data.workloads if label in (workload.label, workload.coarse) and workload.twin}
+    of_twin = np.array([workload.name in twins for workload in data.workloads])[data.run]
+    if not of_twin.any():
+        return {}
+    found = data.X[of_twin][:, [data.tier.features.index(name) for name in names]]
+    known = ~np.isnan(found).all(axis=0)
+    return {name: round(float(np.nanmedian(found[:, at])), 6) for at, name in enumerate(names) if known[at]}
+
+
+def needs(tier: Tier, label: str, workloads: list[Workload]) -> str:
+    """Which privilege a label takes: none if what everybody may count was enough in training."""
+    if not tier.optional:
+        return f"nothing but --source {tier.name}"
+    if any(label == (workload.coarse or workload.label) for workload in workloads):
+        return "nothing but /proc"
+    return "perf events and tracepoints (root or CAP_PERFMON and tracefs)"
+
+
+def events_of(names: Sequence[str]) -> set[str]:
+    return {event for events in Features(list(names), ()).needs for event in events}
+
+
+def make_bundle(
+    tier: Tier, target: Path, folder: Path, workloads: dict[str, Workload], admissions: list[dict]
+) -> tuple[Bundle, str]:
+    """Learn from the runs in `folder` and write the bundle; returns it and a report in Markdown."""
+    from pmutop.training.fingerprints_scores import confusion, scores
+
+    rows, data = dataset(tier, folder, workloads)
+    learnt = new_tree(tier).fit(data.X, data.y)
+    tree, names = learnt.tree, learnt.names
+    found = scores(data)
+    classes = [str(name) for name in tree.classes_]
+    required = sorted(events_of([name for name in names if name in tier.required]))
+    optional = sorted(events_of([name for name in names if name in tier.optional]) - set(required))
+    card = {
+        "name": f"{tier.name}-fingerprints",
+        "kind": "tree",
+        "tier": tier.name,
+        "features": list(names),
+        "classes": classes,
+        "least_confidence": LEAST_CONFIDENCE,
+        "required": required,
+        "optional": optional,
+        "labels": [
+            {
+                "label": label,
+                "kind": "",
+                "text": tier.texts[label],
+                "advice": tier.advice.get(label, ""),
+                "needs": needs(tier, label, data.workloads),
+                "normal": normal(data, label, names),
+            }
+            for label in classes
+        ],
+        "blind": list(tier.blind),
+        "machine": rows.header.machine,
+        "units": tier.units,
+        "interval": rows.header.interval,
+        "seed": SEED,
+        "versions": {"pmutop": __version__, "numpy": np.__version__, "python": platform.python_version()},
+        "trained": time.strftime("%Y-%m-%d"),
+        "command": f"pmutop train fingerprints --tier {tier.name}",
+        "recordings": hashes(folder),
+        "runs": len(rows.runs),
+        "rows": len(data.y),
+        "scores": found,
+        "admission": admissions,
+    }
+    made = bundle.write(target, card, tree.to_arrays())
+    report = "\n\n".join(
+        [
+            f"{len(rows.runs)} runs, {len(data.y)} rows, {tree.leaves} leaves",
+            "\n".join(f"- {name}: {score:.4f}" for name, score in found.items()),
+            confusion(data),
+            tree.rules(names),
+        ]
+    )
+    return made, report

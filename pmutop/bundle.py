@@ -43,7 +43,9 @@ CARD = {
 SYSTEM_FOLDER = Path("/etc/pmutop/models")
 #: Inside the package when installed, beside it in a checkout.
 SHIPPED = next(
-    place for place in (Path(__file__).parent / "models", Path(__file__).parent.parent / "models") if place.is_dir()
+    place
+    for place in (Path(__file__).parent / "models", Path(__file__).parent.parent / "models")
+    if place.is_dir()
 )
 
 
@@ -73,7 +75,9 @@ class Bundle:
         except OSError as error:
             raise BadInput(f"model {self.name}: cannot read {path}: {error.strerror}") from None
         if hashlib.sha256(data).hexdigest() != self.card["sha256"]:
-            raise BadInput(f"model {self.name}: {path} is damaged (its SHA-256 is not the card's)", "install it again")
+            raise BadInput(
+                f"model {self.name}: {path} is damaged (its SHA-256 is not the card's)", "install it again"
+            )
         try:
             with numpy.load(io.BytesIO(data), allow_pickle=False) as stored:
                 return {name: stored[name] for name in stored.files}
@@ -121,11 +125,15 @@ def read(folder: Path) -> Bundle:
         raise BadInput(f"{path} is not a model's card")
     for key, kind in CARD.items():
         if not isinstance(card.get(key), kind):
-            raise BadInput(f"{path}: '{key}' is missing or not a {kind.__name__}", "this is not a pmutop model")
+            raise BadInput(
+                f"{path}: '{key}' is missing or not a {kind.__name__}", "this is not a pmutop model"
+            )
     if card["format"] != FORMAT:
         raise BadInput(f"{path} has format {card['format']}, this pmutop reads {FORMAT}", "train it again")
     if not re.fullmatch(r"[\w][\w.+-]*", card["name"]):
-        raise BadInput(f"{path}: '{card['name']}' is no name for a model", "letters, digits, '.', '+' and '-'")
+        raise BadInput(
+            f"{path}: '{card['name']}' is no name for a model", "letters, digits, '.', '+' and '-'"
+        )
     if card["kind"] not in KINDS:
         raise BadInput(f"{path}: unknown kind of model '{card['kind']}'")
     return Bundle(Path(folder), card)
@@ -139,7 +147,10 @@ def write(folder: Path, card: dict, arrays: dict[str, ndarray]) -> Bundle:
     numpy.savez(data, **arrays)
     sealed = {"format": FORMAT, **card, "sha256": hashlib.sha256(data.getvalue()).hexdigest()}
     Path(folder).mkdir(parents=True, exist_ok=True)
-    for name, content in (("arrays.npz", data.getvalue()), ("card.json", json.dumps(sealed, indent=1).encode() + b"\n")):
+    for name, content in (
+        ("arrays.npz", data.getvalue()),
+        ("card.json", json.dumps(sealed, indent=1).encode() + b"\n"),
+    ):
         part = Path(folder) / (name + ".part")
         part.write_bytes(content)
         os.replace(part, Path(folder) / name)
@@ -189,7 +200,9 @@ def fitting(header: Header, named: list[str] | None = None) -> tuple[list[Bundle
         chosen = [known[name] if name in known else read(Path(name)) for name in named]
         for bundle in chosen:
             if why := bundle.refusal(header):
-                raise BadInput(f"model {bundle.name} cannot be used here: {why}", "`pmutop models` lists those that can")
+                raise BadInput(
+                    f"model {bundle.name} cannot be used here: {why}", "`pmutop models` lists those that can"
+                )
         return chosen, []
     bundles, problems = installed()
     refusals = {bundle.name: bundle.refusal(header) for bundle in bundles}

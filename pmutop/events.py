@@ -83,7 +83,12 @@ HARDWARE_IDS = {
     "stalled-cycles-backend": 8,
     "ref-cycles": 9,
 }
-HARDWARE_ALIASES = {"cpu-cycles": "cycles", "branch-instructions": "branches", "faults": "page-faults", "cs": "context-switches"}
+HARDWARE_ALIASES = {
+    "cpu-cycles": "cycles",
+    "branch-instructions": "branches",
+    "faults": "page-faults",
+    "cs": "context-switches",
+}
 
 #: PERF_TYPE_HW_CACHE: config = cache | operation << 8 | result << 16
 CACHES = {"L1-dcache": 0, "L1-icache": 1, "LLC": 2, "dTLB": 3, "iTLB": 4, "branch": 5, "node": 6}

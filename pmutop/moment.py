@@ -96,10 +96,16 @@ class Moment:
     labels: dict[int, tuple[Label, ...]]  # strongest first; a row that is not here: nothing may be said
     reasons: dict[int, tuple[Reason, ...]]
     interference: dict[int, Interference]
-    machine: dict = field(default_factory=dict)  # rates of this slice: own_cpu %, own_rss, lost, switches, cpu_busy, psi
+    machine: dict = field(
+        default_factory=dict
+    )  # rates of this slice: own_cpu %, own_rss, lost, switches, cpu_busy, psi
     rank: dict | None = None  # {pid, events, error} when the ranking worker has one
-    paths: dict[int, tuple[str, ...]] = field(default_factory=dict)  # the tree's tests that led to the label, in words
-    periods: ndarray | None = None  # int64 (n, 4) as slices.Period: cpu, ref, start, end; None where the source has none
+    paths: dict[int, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # the tree's tests that led to the label, in words
+    periods: ndarray | None = (
+        None  # int64 (n, 4) as slices.Period: cpu, ref, start, end; None where the source has none
+    )
 
     def first_label(self, row: int) -> Label | None:
         labels = self.labels.get(row)

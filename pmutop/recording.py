@@ -42,7 +42,9 @@ class Recorder:
         except FileExistsError:
             raise PmutopError(f"{path} exists already", "name another file, or add --force") from None
         except OSError as error:
-            raise PmutopError(f"cannot write {path}: {error.strerror}", "name a file in a folder that you may write to") from None
+            raise PmutopError(
+                f"cannot write {path}: {error.strerror}", "name a file in a folder that you may write to"
+            ) from None
         self.put(MAGIC + sealed(json.dumps({"schema": SCHEMA, **asdict(header)}).encode()))
 
     def write(self, raw: RawSlice) -> None:
@@ -59,7 +61,9 @@ class Recorder:
         if cause:
             with contextlib.suppress(OSError):  # a device has no size
                 self.file.truncate(size)
-            raise PmutopError(f"cannot write {self.path}: {cause}", "what was recorded until now can be replayed")
+            raise PmutopError(
+                f"cannot write {self.path}: {cause}", "what was recorded until now can be replayed"
+            )
 
     def close(self) -> None:
         self.file.close()
@@ -165,7 +169,9 @@ class Reader:
                     return
                 raw = decode(payload)
             except (ValueError, KeyError, TypeError, struct.error, zlib.error) as error:
-                self.damage = f"{self.path}: damaged at byte {place} ({error}); everything before it was replayed"
+                self.damage = (
+                    f"{self.path}: damaged at byte {place} ({error}); everything before it was replayed"
+                )
                 return
             yield raw
 

@@ -13,7 +13,12 @@ from typing import Iterator, NamedTuple, Protocol
 from pmutop.events import Event
 
 #: Levels (not counters) of a task at the end of the slice; the columns of RawSlice.levels.
-LEVELS = ("state", "cpu", "nice", "rss")  # ord of the /proc state letter, CPU it last ran on, nice value, bytes
+LEVELS = (
+    "state",
+    "cpu",
+    "nice",
+    "rss",
+)  # ord of the /proc state letter, CPU it last ran on, nice value, bytes
 
 
 class Task(NamedTuple):

@@ -32,7 +32,11 @@ class Functions:
         rows = sorted(set(found))
         starts = [row[0] for row in rows]
         following = starts[1:] + [1 << 64]
-        return cls(starts, [at + size if size else end for (at, size, _), end in zip(rows, following, strict=True)], [r[2] for r in rows])
+        return cls(
+            starts,
+            [at + size if size else end for (at, size, _), end in zip(rows, following, strict=True)],
+            [r[2] for r in rows],
+        )
 
     def at(self, address: int) -> str:
         place = bisect_right(self.starts, address) - 1
@@ -57,10 +61,15 @@ class ElfFile:
         programs, sections = struct.unpack_from("<QQ", data, 32)
         program_size, programs_count, section_size, sections_count = struct.unpack_from("<HHHH", data, 54)
         for at in range(programs_count):
-            kind, _, offset, address, _, size = struct.unpack_from("<IIQQQQ", data, programs + at * program_size)
+            kind, _, offset, address, _, size = struct.unpack_from(
+                "<IIQQQQ", data, programs + at * program_size
+            )
             if kind == LOAD:
                 self.segments.append((offset, address, size))
-        heads = [struct.unpack_from("<IIQQQQIIQQ", data, sections + at * section_size) for at in range(sections_count)]
+        heads = [
+            struct.unpack_from("<IIQQQQIIQQ", data, sections + at * section_size)
+            for at in range(sections_count)
+        ]
         found = []
         for head in heads:
             if head[1] not in (SYMTAB, DYNSYM):
@@ -113,7 +122,9 @@ class Symbols:
             for line in (self.proc / str(pid) / "maps").read_text(errors="replace").splitlines():
                 words = line.split(None, 5)
                 start, _, end = words[0].partition("-")
-                rows.append((int(start, 16), int(end, 16), int(words[2], 16), words[5] if len(words) > 5 else ""))
+                rows.append(
+                    (int(start, 16), int(end, 16), int(words[2], 16), words[5] if len(words) > 5 else "")
+                )
         except OSError:
             return self.maps.get(pid, [])  # it has ended: what was known is still true of its past
         return rows

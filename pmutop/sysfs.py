@@ -37,7 +37,14 @@ def resolve(name: str, root: str = "/") -> Event:
     if known:
         return known
     if match := re.fullmatch(r"r([0-9a-fA-F]{1,16})", name):
-        return Event(name, "count", "hardware", events.RAW, int(match[1], 16), pmu=core_pmus(root)[0] if core_pmus(root) else "")
+        return Event(
+            name,
+            "count",
+            "hardware",
+            events.RAW,
+            int(match[1], 16),
+            pmu=core_pmus(root)[0] if core_pmus(root) else "",
+        )
     if match := re.fullmatch(r"([\w.-]+)/([^/]*)/", name):
         return pmu_event(match[1], match[2], root)
     if re.fullmatch(r"[a-z0-9_.-]+:[\w.-]+", name):
@@ -57,7 +64,9 @@ def vendor_event(name: str, root: str = "/") -> Event | None:
     from pmutop import libpfm, vendor_events  # 20 ms that only few names need
 
     about = cpuinfo(Path(root))
-    rows = vendor_events.TABLES.get(vendor_events.family_of(*(about[key] for key in ("vendor", "family", "model", "arch"))), ())
+    rows = vendor_events.TABLES.get(
+        vendor_events.family_of(*(about[key] for key in ("vendor", "family", "model", "arch"))), ()
+    )
     for row in rows:
         if row.name.lower() == name.lower() and core_pmus(root):
             return replace(pmu_event(core_pmus(root)[0], row.terms, root), name=name)
@@ -67,7 +76,9 @@ def vendor_event(name: str, root: str = "/") -> Event | None:
 def suggestion(name: str) -> str:
     names = [*events.HARDWARE_IDS, *events.SOFTWARE_IDS, *events.CACHE_IDS, *events.TRACEPOINTS]
     near = difflib.get_close_matches(name, names, 3)
-    return ("did you mean " + " or ".join(near) + "? " if near else "") + "`pmutop events` lists what this machine has"
+    return (
+        "did you mean " + " or ".join(near) + "? " if near else ""
+    ) + "`pmutop events` lists what this machine has"
 
 
 @functools.cache
@@ -121,7 +132,9 @@ def pmu_event(pmu: str, terms: str, root: str = "/") -> Event:
     folder = Path(root, DEVICES, pmu)
     name = f"{pmu}/{terms}/"
     if pmu not in pmus(root):
-        raise UsageError(f"{name}: there is no PMU called '{pmu}'", "this machine has " + (", ".join(pmus(root)) or "none"))
+        raise UsageError(
+            f"{name}: there is no PMU called '{pmu}'", "this machine has " + (", ".join(pmus(root)) or "none")
+        )
     fields = {"config": 0, "config1": 0, "config2": 0}
     for term in filter(None, terms.split(",")):
         key, _, value = term.partition("=")

@@ -246,7 +246,9 @@ def processor(root: Path = Path("/")) -> str:
     told = cpuinfo(root)
     if told["parts"]:
         return "-".join([told["vendor"], *map(hex, told["parts"])])
-    return f"{told['vendor']}-{told['family']}-{told['model']}" if told["vendor"] and told["model"] >= 0 else ""
+    return (
+        f"{told['vendor']}-{told['family']}-{told['model']}" if told["vendor"] and told["model"] >= 0 else ""
+    )
 
 
 def read_nodes(root: Path) -> dict[int, tuple[int, ...]]:

@@ -186,7 +186,12 @@ _ASCII = {
 
 def parse_size(text: str) -> int:
     """Bytes from '4096', '512K', '10M', '1.5G' (binary steps). Raises ValueError."""
-    return int(_parsed(text.upper().removesuffix("B").removesuffix("I"), {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}))
+    return int(
+        _parsed(
+            text.upper().removesuffix("B").removesuffix("I"),
+            {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
+        )
+    )
 
 
 def parse_duration(text: str) -> float:

@@ -18,6 +18,8 @@ def may_count(name: str) -> bool:
 
 
 IS_ROOT = os.geteuid() == 0
-needs_perf = pytest.mark.skipif(not may_count("task-clock"), reason="perf software events may not be opened here")
+needs_perf = pytest.mark.skipif(
+    not may_count("task-clock"), reason="perf software events may not be opened here"
+)
 needs_tracepoints = pytest.mark.skipif(not may_count("syscalls"), reason="tracepoints may not be opened here")
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="needs root")

@@ -26,7 +26,18 @@ def header(events=EVENTS, source="attach", **more) -> Header:
 
 def task(ref, pid=None, tid=None, ppid=1, comm="work", user="alice", kernel=False, cmdline="") -> Task:
     pid = 1000 + ref if pid is None else pid
-    return Task(ref, pid, tid if tid is not None else pid, ppid, 1700000000.25, comm, user, "/test.slice", cmdline or comm, kernel)
+    return Task(
+        ref,
+        pid,
+        tid if tid is not None else pid,
+        ppid,
+        1700000000.25,
+        comm,
+        user,
+        "/test.slice",
+        cmdline or comm,
+        kernel,
+    )
 
 
 def raw(number, rows, records=(), events=EVENTS, end=None, seconds=0.4, machine=None) -> RawSlice:
@@ -49,7 +60,8 @@ def raw(number, rows, records=(), events=EVENTS, end=None, seconds=0.4, machine=
         refs=struct.pack(f"{len(rows)}q", *rows),
         counts=struct.pack(f"{len(counts)}Q", *counts),
         levels=struct.pack(f"{len(levels)}q", *levels),
-        machine=machine or {"own_cpu_ns": number * 4_000_000, "own_rss": 40_000_000, "lost": 0, "switches": 100 * number},
+        machine=machine
+        or {"own_cpu_ns": number * 4_000_000, "own_rss": 40_000_000, "lost": 0, "switches": 100 * number},
     )
 
 

@@ -54,7 +54,9 @@ def test_page_faults_agree_with_the_kernels_own_account():
         group.disable()
         after = resource.getrusage(resource.RUSAGE_THREAD)
         counted = group.read()[0][0]
-    assert counted == pytest.approx(after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt, abs=60)
+    assert counted == pytest.approx(
+        after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt, abs=60
+    )
 
 
 def test_reset_sets_values_to_zero():
@@ -157,4 +159,6 @@ def test_no_descriptor_and_no_memory_leaks():
     before, fds = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, descriptors()
     rounds(5000)
     assert descriptors() == fds
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024  # KiB; a leak of 100 bytes a round shows
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1024
+    )  # KiB; a leak of 100 bytes a round shows

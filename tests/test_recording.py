@@ -50,7 +50,12 @@ def test_only_the_owner_may_read_it(tmp_path, slices):
 
 def test_command_lines_can_be_left_out(tmp_path, slices):
     write(tmp_path / "a", slices, cmdlines=False)
-    tasks = [record.task for one in Reader(str(tmp_path / "a")) for record in one.records if hasattr(record, "task")]
+    tasks = [
+        record.task
+        for one in Reader(str(tmp_path / "a"))
+        for record in one.records
+        if hasattr(record, "task")
+    ]
     assert tasks and all(one.cmdline == "" for one in tasks)
 
 

@@ -24,7 +24,9 @@ def table(scanner, slots):
     values = struct.unpack(f"{len(counts) // 8}Q", counts)
     assert len(levels) == len(slots) * len(LEVELS) * 8
     return {
-        scanner.task(slot)[1]: dict(zip(NAMES, values[row * width * 3 : (row + 1) * width * 3 : 3], strict=True))
+        scanner.task(slot)[1]: dict(
+            zip(NAMES, values[row * width * 3 : (row + 1) * width * 3 : 3], strict=True)
+        )
         for row, slot in enumerate(slots)
     }
 
@@ -37,7 +39,9 @@ def scanner():
 
 
 def spin(seconds=0.3):
-    return subprocess.Popen([sys.executable, "-c", f"import time\nend=time.time()+{seconds}\nwhile time.time()<end: pass"])
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import time\nend=time.time()+{seconds}\nwhile time.time()<end: pass"]
+    )
 
 
 def test_the_first_scan_sees_everybody(scanner):

@@ -38,7 +38,9 @@ def test_generic_names_need_no_machine():
 
 
 def test_cache_event_names_are_perfs():
-    assert {"L1-dcache-loads", "L1-icache-load-misses", "LLC-stores", "iTLB-loads", "node-prefetches"} <= set(events.CACHE_IDS)
+    assert {"L1-dcache-loads", "L1-icache-load-misses", "LLC-stores", "iTLB-loads", "node-prefetches"} <= set(
+        events.CACHE_IDS
+    )
     assert len(events.CACHE_IDS) == len(events.CACHES) * len(events.CACHE_OPERATIONS) * 2
 
 

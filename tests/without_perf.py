@@ -30,7 +30,9 @@ def refuse_perf() -> None:
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in program))
     prog = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(code)))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, prog):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP (mode filter)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(
+        22, 2, prog
+    ):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP (mode filter)
         raise OSError(ctypes.get_errno(), "prctl")
 
 

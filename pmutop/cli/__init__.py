@@ -89,7 +89,10 @@ def parser_of(name: str, command) -> argparse.ArgumentParser:
     """The argument parser of one command; wrong usage exits with 2 and one line."""
     title = "pmutop" if name == DEFAULT else f"pmutop {name}"
     parser = argparse.ArgumentParser(
-        prog=title, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        prog=title,
+        description=command.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     command.configure(parser)
     return parser
@@ -99,7 +102,11 @@ def overview() -> str:
     """The text of `pmutop --help`: the commands, then the options of the screen."""
     screen = command_module(DEFAULT)
     lines = [f"  {name:<12}{text}" for name, text in COMMANDS.items()]
-    return parser_of(DEFAULT, screen).format_help() + "\ncommands (each has its own --help):\n" + "\n".join(lines)
+    return (
+        parser_of(DEFAULT, screen).format_help()
+        + "\ncommands (each has its own --help):\n"
+        + "\n".join(lines)
+    )
 
 
 def say(line: str, priority: int = NOTICE) -> None:

@@ -32,10 +32,19 @@ STEPS = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seconds", type=float, default=120.0, metavar="S", help="length of the tour (default 120)")
-    parser.add_argument("--refresh", type=float, metavar="S", help="seconds between two pictures at least (default: each slice)")
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, metavar="S", help="length of the tour (default 120)"
+    )
+    parser.add_argument(
+        "--refresh",
+        type=float,
+        metavar="S",
+        help="seconds between two pictures at least (default: each slice)",
+    )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
-    parser.add_argument("--mouse", action="store_true", help="take mouse clicks (off: the terminal's own selection works)")
+    parser.add_argument(
+        "--mouse", action="store_true", help="take mouse clicks (off: the terminal's own selection works)"
+    )
     add_source_options(parser)
 
 
@@ -48,11 +57,22 @@ def run(options: argparse.Namespace) -> int:
         if screen:
             bundles, problems = choose_models(options, source.header)
             lines = ["# The tour", *(f"{step.text[:1].upper()}{step.text[1:]}." for step in STEPS)]
-            return show(options, source.header, bundles, lines + problems, Selection(), lambda: iter(source), source, hooks=tour)
+            return show(
+                options,
+                source.header,
+                bundles,
+                lines + problems,
+                Selection(),
+                lambda: iter(source),
+                source,
+                hooks=tour,
+            )
         from pmutop.cli.headless import judge
 
         options.slices = round(options.seconds / options.interval) + 2
-        code = judge(options, source, Selection(), None, lambda header, bundles: lambda moment: None, hooks=tour)
+        code = judge(
+            options, source, Selection(), None, lambda header, bundles: lambda moment: None, hooks=tour
+        )
         print("\n".join(tour.report()))
         return code
     finally:
@@ -75,7 +95,9 @@ class Tour:
         table = software()
         self.steps = []
         for step in STEPS:
-            workload = next(one for one in table if one.name.startswith(step.workload) and one.variant == step.variant)
+            workload = next(
+                one for one in table if one.name.startswith(step.workload) and one.variant == step.variant
+            )
             if why := missing(workload, self.cpus):
                 say(f"pmutop: {workload.label} is left out: {why}")
                 continue
@@ -119,7 +141,9 @@ class Tour:
         """A line per workload: what it is, what it was called how often."""
         lines = []
         for (_, workload), called in zip(self.steps, self.called, strict=True):
-            words = ", ".join(f"{name} {times}x" for name, times in sorted(called.items(), key=lambda item: -item[1]))
+            words = ", ".join(
+                f"{name} {times}x" for name, times in sorted(called.items(), key=lambda item: -item[1])
+            )
             also = f" (or {workload.coarse})" if workload.coarse and workload.coarse != workload.label else ""
             lines.append(f"{workload.label}{also}: {words or 'nothing was said'}")
         return lines

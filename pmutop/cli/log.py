@@ -44,14 +44,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_log_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="how lines are written (default jsonl)")
-    parser.add_argument("--slices", type=positive, metavar="N", help="stop after N slices (the first is the baseline)")
+    parser.add_argument(
+        "--format", choices=("jsonl", "csv"), default="jsonl", help="how lines are written (default jsonl)"
+    )
+    parser.add_argument(
+        "--slices", type=positive, metavar="N", help="stop after N slices (the first is the baseline)"
+    )
     parser.add_argument("--output", metavar="FILE", help="write there instead of to stdout")
-    parser.add_argument("--rotate-size", type=size, metavar="SIZE", help="begin a new FILE before it grows beyond SIZE (10M)")
-    parser.add_argument("--rotate-age", type=duration, metavar="TIME", help="begin a new FILE when it is TIME old (1h)")
-    parser.add_argument("--keep", type=positive, default=10, metavar="N", help="files kept beside FILE: FILE.1 ... (default 10)")
-    parser.add_argument("--hot", action="store_true", help="end with the functions in which each label's slices were spent")
-    parser.add_argument("--active", action="store_true", help="leave out processes that did nothing in the slice")
+    parser.add_argument(
+        "--rotate-size", type=size, metavar="SIZE", help="begin a new FILE before it grows beyond SIZE (10M)"
+    )
+    parser.add_argument(
+        "--rotate-age", type=duration, metavar="TIME", help="begin a new FILE when it is TIME old (1h)"
+    )
+    parser.add_argument(
+        "--keep",
+        type=positive,
+        default=10,
+        metavar="N",
+        help="files kept beside FILE: FILE.1 ... (default 10)",
+    )
+    parser.add_argument(
+        "--hot", action="store_true", help="end with the functions in which each label's slices were spent"
+    )
+    parser.add_argument(
+        "--active", action="store_true", help="leave out processes that did nothing in the slice"
+    )
 
 
 def positive(text: str) -> int:
@@ -117,7 +135,9 @@ def write_log(
         raise PmutopError(f"cannot write {options.output or 'stdout'}: {error.strerror}") from None
 
 
-def open_hot(options: argparse.Namespace, source: Source) -> tuple[Hot | None, Callable[[], list[tuple[int, int]]]]:
+def open_hot(
+    options: argparse.Namespace, source: Source
+) -> tuple[Hot | None, Callable[[], list[tuple[int, int]]]]:
     """What --hot takes: the one that joins, and where (pid, address) samples come from; (None, ...) without --hot."""
     if not getattr(options, "hot", False):
         return None, list
@@ -146,4 +166,6 @@ def open_output(options: argparse.Namespace) -> BinaryIO:
 
         return Rotating(path, options.rotate_size, options.rotate_age, options.keep)
     except OSError as error:
-        raise PmutopError(f"cannot write {path}: {error.strerror}", "name a file in a folder that you may write to") from None
+        raise PmutopError(
+            f"cannot write {path}: {error.strerror}", "name a file in a folder that you may write to"
+        ) from None

@@ -16,15 +16,21 @@ ACTIONS = ("list", "verify", "install", "remove", "show")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=ACTIONS, nargs="?", default="list", help="what to do (default: list)")
-    parser.add_argument("which", nargs="?", metavar="NAME|FOLDER", help="a bundle's name, or for install its folder")
+    parser.add_argument(
+        "action", choices=ACTIONS, nargs="?", default="list", help="what to do (default: list)"
+    )
+    parser.add_argument(
+        "which", nargs="?", metavar="NAME|FOLDER", help="a bundle's name, or for install its folder"
+    )
     parser.add_argument("--json", action="store_true", help="the cards as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
     if options.action in ("install", "remove", "show") and not options.which:
         raise UsageError(f"models {options.action}: which one?", "`pmutop models` lists them")
-    return {"list": list_all, "verify": verify, "install": install, "remove": remove, "show": show}[options.action](options)
+    return {"list": list_all, "verify": verify, "install": install, "remove": remove, "show": show}[
+        options.action
+    ](options)
 
 
 def list_all(options: argparse.Namespace) -> int:
@@ -34,11 +40,15 @@ def list_all(options: argparse.Namespace) -> int:
         return 0
     for one in bundles:
         card = one.card
-        print(f"{one.name}  ({card['tier']}, {card['kind']}; trained {card.get('trained', '?')} on {card['machine'].get('model', '?')})")
+        print(
+            f"{one.name}  ({card['tier']}, {card['kind']}; trained {card.get('trained', '?')} on {card['machine'].get('model', '?')})"
+        )
         print(f"    {one.folder}")
         if why := one.foreign(processor()):
             print(f"    not used on this processor: {why}")
-        print(f"    needs {', '.join(card['required'])}; uses {', '.join(card['optional']) or 'nothing else'}")
+        print(
+            f"    needs {', '.join(card['required'])}; uses {', '.join(card['optional']) or 'nothing else'}"
+        )
         for name, score in card["scores"].items():
             print(f"    {name}: {score}")
     for problem in problems:
@@ -78,7 +88,10 @@ def install(options: argparse.Namespace) -> int:
 def remove(options: argparse.Namespace) -> int:
     target = bundle.user_folder() / named(options.which).name
     if not target.exists():
-        raise PmutopError(f"{options.which} is not the user's own bundle", f"only those in {bundle.user_folder()} are removed")
+        raise PmutopError(
+            f"{options.which} is not the user's own bundle",
+            f"only those in {bundle.user_folder()} are removed",
+        )
     shutil.rmtree(target)
     print(f"removed {target}")
     return 0
@@ -87,7 +100,12 @@ def remove(options: argparse.Namespace) -> int:
 def show(options: argparse.Namespace) -> int:
     """The card, and a tree as readable rules."""
     one = named(options.which)
-    print(json.dumps({key: value for key, value in one.card.items() if key not in ("recordings", "admission")}, indent=1))
+    print(
+        json.dumps(
+            {key: value for key, value in one.card.items() if key not in ("recordings", "admission")},
+            indent=1,
+        )
+    )
     if one.card["kind"] == "tree":
         from pmutop.analysis.tree import C45Tree
 

@@ -24,8 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="where to write")
     add_source_options(parser)
     add_child_options(parser)
-    parser.add_argument("--slices", type=positive, metavar="N", help="stop after N slices (the first is the baseline)")
-    parser.add_argument("--no-cmdline", action="store_true", help="leave command lines out: they may hold secrets")
+    parser.add_argument(
+        "--slices", type=positive, metavar="N", help="stop after N slices (the first is the baseline)"
+    )
+    parser.add_argument(
+        "--no-cmdline", action="store_true", help="leave command lines out: they may hold secrets"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite FILE")
 
 

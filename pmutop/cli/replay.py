@@ -17,7 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log", action="store_true", help="write lines instead of showing the screen")
     add_log_options(parser)
     parser.add_argument("--record", metavar="FILE2", help="write the slices again, unchanged")
-    parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="how many times faster than it was")
+    parser.add_argument(
+        "--speed", type=float, default=1.0, metavar="X", help="how many times faster than it was"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

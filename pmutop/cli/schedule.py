@@ -12,9 +12,15 @@ from pmutop.recording import Reader
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a recording made by `pmutop record`")
-    parser.add_argument("--format", choices=("table", "csv", "trace"), default="table", help="trace: Chrome JSON for Perfetto")
-    parser.add_argument("--sampled", action="store_true", help="from samples at slice ends (attach recordings have no other)")
-    parser.add_argument("--literal", action="store_true", help="Algorithm 1 as printed: open periods lost, idle time bridged")
+    parser.add_argument(
+        "--format", choices=("table", "csv", "trace"), default="table", help="trace: Chrome JSON for Perfetto"
+    )
+    parser.add_argument(
+        "--sampled", action="store_true", help="from samples at slice ends (attach recordings have no other)"
+    )
+    parser.add_argument(
+        "--literal", action="store_true", help="Algorithm 1 as printed: open periods lost, idle time bridged"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,7 +32,11 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "table":
         lines = table(history, names)
     else:
-        lines = schedule.as_csv(history, names) if options.format == "csv" else schedule.chrome_trace(history, names)
+        lines = (
+            schedule.as_csv(history, names)
+            if options.format == "csv"
+            else schedule.chrome_trace(history, names)
+        )
     for line in lines:
         print(line, end="")
     reader.close()
@@ -53,7 +63,9 @@ def exact(reader: Reader, names: dict[int, str]):
         blocks.append(np.frombuffer(raw.periods, np.int64).reshape(-1, 4))
     found = np.concatenate(blocks) if blocks else np.empty((0, 4), np.int64)
     if not len(found):
-        raise BadInput(f"{reader.path} has no scheduling records", "it was made by the attach reader: add --sampled")
+        raise BadInput(
+            f"{reader.path} has no scheduling records", "it was made by the attach reader: add --sampled"
+        )
     return Periods(*found.T)
 
 
@@ -73,7 +85,11 @@ def sampled(reader: Reader, names: dict[int, str], literal: bool):
         who.append(refs)
         when.append(np.full(len(refs), raw.end))
     gap = 1.5e9 * reader.header.interval
-    return from_samples(*(np.concatenate(column) for column in (cpu, who, when)), literal=literal, gap=None if literal else gap)
+    return from_samples(
+        *(np.concatenate(column) for column in (cpu, who, when)),
+        literal=literal,
+        gap=None if literal else gap,
+    )
 
 
 def table(history, names: dict[int, str]) -> Iterator[str]:

@@ -45,9 +45,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_screen_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--refresh", type=float, metavar="S", help="seconds between two pictures at least (default: each slice)")
+    parser.add_argument(
+        "--refresh",
+        type=float,
+        metavar="S",
+        help="seconds between two pictures at least (default: each slice)",
+    )
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII only")
-    parser.add_argument("--mouse", action="store_true", help="take mouse clicks (off: the terminal's own selection works)")
+    parser.add_argument(
+        "--mouse", action="store_true", help="take mouse clicks (off: the terminal's own selection works)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,7 +65,16 @@ def run(options: argparse.Namespace) -> int:
     source = open_source(options)
     try:
         bundles, problems = choose_models(options, source.header)
-        code = show(options, source.header, bundles, problems, chosen, lambda: with_launched(source, launched, chosen), source, hooks=hooks)
+        code = show(
+            options,
+            source.header,
+            bundles,
+            problems,
+            chosen,
+            lambda: with_launched(source, launched, chosen),
+            source,
+            hooks=hooks,
+        )
     finally:
         source.close()
         if launched:
@@ -107,7 +123,11 @@ def show(
         header,
         start=lambda: feed.start(app),
         notes=notes(header, bundles, problems),
-        advice={entry["label"]: f"{entry['text']}. {entry.get('advice', '')}" for b in bundles for entry in b.card["labels"]},
+        advice={
+            entry["label"]: f"{entry['text']}. {entry.get('advice', '')}"
+            for b in bundles
+            for entry in b.card["labels"]
+        },
         actions={"threads": feed.set_threads, "save": feed.save} | (LIVE if actions is None else actions),
         refresh=options.refresh or kept.get("refresh"),
         ascii_only=options.ascii or kept.get("ascii", False) or not is_utf8(),
@@ -205,7 +225,10 @@ def notes(header: Header, bundles: list[Bundle], problems: list[str]) -> list[st
             lines.append(f"# Labels that can be seen here ({card['tier']} tier)")
             for entry in seen:
                 hidden = countable and not entry.get("needs", "").startswith("nothing")
-                lines.append(f"{entry['label']:<17}{entry['text']}" + (f"  (not now: needs {entry['needs']})" if hidden else ""))
+                lines.append(
+                    f"{entry['label']:<17}{entry['text']}"
+                    + (f"  (not now: needs {entry['needs']})" if hidden else "")
+                )
         else:
             lines.append(f"Interference is judged for the {card['resource']}.")
     blind = [sentence for bundle in bundles for sentence in bundle.card["blind"]]
@@ -230,7 +253,14 @@ def show_replay(options: argparse.Namespace, reader: Reader) -> int:
     pace = Pace(reader, options.speed)
     options.refresh, options.ascii, options.mouse = None, False, False
     return show(
-        options, reader.header, bundles, problems, chosen, pace.slices, reader, {"pause": pace.pause, "seek": pace.seek}
+        options,
+        reader.header,
+        bundles,
+        problems,
+        chosen,
+        pace.slices,
+        reader,
+        {"pause": pace.pause, "seek": pace.seek},
     )
 
 
@@ -266,5 +296,3 @@ class Pace:
             self.ahead += slices
             self.moved.notify()
         return ""
-
-

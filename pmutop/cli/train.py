@@ -18,16 +18,32 @@ TIERS = ("software", "simulated")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=WHAT, help="fingerprints: the tree of pathologies; interference: the SVM")
-    parser.add_argument("--tier", choices=TIERS, default="software", help="which counters the fingerprints are of")
+    parser.add_argument(
+        "what", choices=WHAT, help="fingerprints: the tree of pathologies; interference: the SVM"
+    )
+    parser.add_argument(
+        "--tier", choices=TIERS, default="software", help="which counters the fingerprints are of"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--fresh", action="store_true", help="forget what an interrupted training has collected")
-    parser.add_argument("--cpus", metavar="A,B", help="run the workloads on these CPUs only (default: all that we may use)")
-    parser.add_argument("--slices", type=int, default=4, metavar="N", help="slices kept of each run (default 4)")
-    parser.add_argument("--only", metavar="TEXT", help="only workloads whose name contains TEXT (to try things out)")
+    parser.add_argument(
+        "--fresh", action="store_true", help="forget what an interrupted training has collected"
+    )
+    parser.add_argument(
+        "--cpus", metavar="A,B", help="run the workloads on these CPUs only (default: all that we may use)"
+    )
+    parser.add_argument(
+        "--slices", type=int, default=4, metavar="N", help="slices kept of each run (default 4)"
+    )
+    parser.add_argument(
+        "--only", metavar="TEXT", help="only workloads whose name contains TEXT (to try things out)"
+    )
     parser.add_argument("--runs", metavar="FOLDER", help="where runs are kept (default: the user's cache)")
-    parser.add_argument("--to", metavar="FOLDER", help="where the bundle is written (default: the user's models)")
-    parser.add_argument("--learn-only", action="store_true", help="run nothing, learn again from the runs that are there")
+    parser.add_argument(
+        "--to", metavar="FOLDER", help="where the bundle is written (default: the user's models)"
+    )
+    parser.add_argument(
+        "--learn-only", action="store_true", help="run nothing, learn again from the runs that are there"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,9 +57,13 @@ def run(options: argparse.Namespace) -> int:
     folder = Path(options.runs) if options.runs else user_cache_path("pmutop") / "training" / name
     target = Path(options.to) if options.to else user_folder() / name
     try:
-        cpus = [int(cpu) for cpu in options.cpus.split(",")] if options.cpus else sorted(os.sched_getaffinity(0))
+        cpus = (
+            [int(cpu) for cpu in options.cpus.split(",")] if options.cpus else sorted(os.sched_getaffinity(0))
+        )
     except ValueError:
-        raise UsageError(f"--cpus {options.cpus}: not a list of CPU numbers", "for instance --cpus 0,1") from None
+        raise UsageError(
+            f"--cpus {options.cpus}: not a list of CPU numbers", "for instance --cpus 0,1"
+        ) from None
     if not options.learn_only:
         if not options.yes and not agreed(options.what, len(cpus)):
             say("pmutop: nothing was run")
@@ -67,5 +87,7 @@ def run(options: argparse.Namespace) -> int:
 def agreed(what: str, cpus: int) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("training wants to be agreed to", "add --yes")
-    say(f"This keeps {cpus} CPUs busy for some minutes (niced) to learn {what}. Nothing else should run meanwhile.")
+    say(
+        f"This keeps {cpus} CPUs busy for some minutes (niced) to learn {what}. Nothing else should run meanwhile."
+    )
     return input("Go on? [y/N] ").strip().lower() in ("y", "yes")

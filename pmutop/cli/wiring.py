@@ -23,24 +23,44 @@ NOBODY = -1  # root of a selection whose command has not been started yet
 
 
 def add_source_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--interval", type=seconds, default=0.4, metavar="S", help="length of a slice (default 0.4 s)")
-    parser.add_argument("--source", choices=SOURCES, default="auto", help="how counters are read (default: auto)")
-    parser.add_argument("--budget", type=percent, default=0.02, metavar="PERCENT", help="CPU that reading may take (default 2%%)")
-    parser.add_argument("--caches", metavar="L1D=48K:12,...", help="sizes and ways that --source simulated models (default: this machine's)")
+    parser.add_argument(
+        "--interval", type=seconds, default=0.4, metavar="S", help="length of a slice (default 0.4 s)"
+    )
+    parser.add_argument(
+        "--source", choices=SOURCES, default="auto", help="how counters are read (default: auto)"
+    )
+    parser.add_argument(
+        "--budget",
+        type=percent,
+        default=0.02,
+        metavar="PERCENT",
+        help="CPU that reading may take (default 2%%)",
+    )
+    parser.add_argument(
+        "--caches",
+        metavar="L1D=48K:12,...",
+        help="sizes and ways that --source simulated models (default: this machine's)",
+    )
     parser.add_argument("--events", metavar="A,B,...", help="perf events to count instead of the default set")
 
 
 def add_view_options(parser: argparse.ArgumentParser, threads: bool = True) -> None:
     parser.add_argument("--pid", metavar="P,Q,...", help="only these processes")
     parser.add_argument("--user", metavar="U,V,...", help="only processes of these users")
-    parser.add_argument("--cgroup", default="", metavar="TEXT", help="only processes whose cgroup contains TEXT")
+    parser.add_argument(
+        "--cgroup", default="", metavar="TEXT", help="only processes whose cgroup contains TEXT"
+    )
     if threads:
         parser.add_argument("--threads", action="store_true", help="a row per thread instead of per process")
-    parser.add_argument("--model", action="append", metavar="NAME|FOLDER", help="judge with this model only (repeatable)")
+    parser.add_argument(
+        "--model", action="append", metavar="NAME|FOLDER", help="judge with this model only (repeatable)"
+    )
 
 
 def add_record_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--record", metavar="FILE", help="also write the raw slices there (see `pmutop record`)")
+    parser.add_argument(
+        "--record", metavar="FILE", help="also write the raw slices there (see `pmutop record`)"
+    )
 
 
 def recorder_of(options: argparse.Namespace, header: Header) -> Recorder | None:
@@ -48,7 +68,9 @@ def recorder_of(options: argparse.Namespace, header: Header) -> Recorder | None:
 
 
 def add_child_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--child-output", metavar="FILE", help="where the launched command's output goes (default: nowhere)")
+    parser.add_argument(
+        "--child-output", metavar="FILE", help="where the launched command's output goes (default: nowhere)"
+    )
 
 
 def add_alert_options(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +141,10 @@ def open_simulated(options: argparse.Namespace) -> Source:
     from pmutop.sources.simulated import SimulatedSource, parse_caches
 
     if getattr(options, "launched", None) is None:
-        raise UsageError("--source simulated runs a command, and there is none", "for instance pmutop --source simulated -- ./program")
+        raise UsageError(
+            "--source simulated runs a command, and there is none",
+            "for instance pmutop --source simulated -- ./program",
+        )
     if options.events:
         raise UsageError("--events: a simulator counts what it counts", "leave --events out")
     return SimulatedSource(options.interval, parse_caches(options.caches.lower()) if options.caches else None)
@@ -148,7 +173,9 @@ def selection(options: argparse.Namespace) -> Selection:
     try:
         pids = frozenset(int(word) for word in options.pid.split(",")) if options.pid else frozenset()
     except ValueError:
-        raise UsageError(f"--pid {options.pid}: not a process number", "for instance --pid 1234,5678") from None
+        raise UsageError(
+            f"--pid {options.pid}: not a process number", "for instance --pid 1234,5678"
+        ) from None
     for pid in pids:
         if not os.path.exists(f"/proc/{pid}") and getattr(options, "file", None) is None:
             raise PmutopError(f"there is no process {pid}", "`pmutop` shows those that there are")
@@ -160,7 +187,9 @@ def selection(options: argparse.Namespace) -> Selection:
 class Launched:
     """The command behind `--`: started after the first slice, so that all it does is counted; input is /dev/null."""
 
-    def __init__(self, command: list[str], output: str | None, variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: list[str], output: str | None, variables: dict[str, str] | None = None
+    ) -> None:
         if not command:
             raise UsageError("there is no command behind --", "for instance pmutop -- make -j2")
         if not shutil.which(command[0]):

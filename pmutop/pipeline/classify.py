@@ -76,13 +76,17 @@ class TreeModel:
         return Verdicts(labels, reasons, paths)
 
     def label(self, label: str, confidence: float) -> Label:
-        return Label(label, self.kinds.get(label, ""), round(confidence, 4), self.bundle.tier, self.bundle.name)
+        return Label(
+            label, self.kinds.get(label, ""), round(confidence, 4), self.bundle.tier, self.bundle.name
+        )
 
     def evidence(self, label: str, values: np.ndarray, shares: np.ndarray) -> tuple[Reason, ...]:
         normal = self.normal.get(label, np.full(len(values), np.nan))
         strongest = np.argsort(-shares, kind="stable")[:MOST_REASONS]
         return tuple(
-            Reason(self.features.names[i], float(shares[i]), float(values[i]), float(normal[i]), self.units[i])
+            Reason(
+                self.features.names[i], float(shares[i]), float(values[i]), float(normal[i]), self.units[i]
+            )
             for i in strongest.tolist()
             if shares[i] >= LEAST_SHARE and not np.isnan(values[i])
         )

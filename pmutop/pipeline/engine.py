@@ -51,7 +51,9 @@ class Engine:
         self.trees = [TreeModel(bundle, header) for bundle in bundles if bundle.card["kind"] == "tree"]
         if left_to_rules(header, bundles):
             self.trees.append(RuleModel(header))
-        self.svms = [InterferenceModel(bundle, header) for bundle in bundles if bundle.card["kind"] == "linear"]
+        self.svms = [
+            InterferenceModel(bundle, header) for bundle in bundles if bundle.card["kind"] == "linear"
+        ]
         self.neighbours = Neighbours(self.run_time, self.run_delay)
         self.before: dict | None = None
 
@@ -112,7 +114,9 @@ class Engine:
             interference=interference,
             machine=self.machine_rates(raw),
             paths=paths,
-            periods=np.frombuffer(raw.periods, np.int64).reshape(-1, PERIOD_FIELDS) if len(raw.periods) else None,
+            periods=np.frombuffer(raw.periods, np.int64).reshape(-1, PERIOD_FIELDS)
+            if len(raw.periods)
+            else None,
         )
 
     def current_roster(self) -> Roster:
@@ -140,7 +144,11 @@ class Engine:
     def machine_rates(self, raw: RawSlice) -> dict:
         """The machine's totals as rates of this slice: percents of one CPU, PSI shares in percent, counts."""
         now, before, self.before = raw.machine, self.before, raw.machine
-        rates = {key: now[key] for key in ("own_rss", "lost", "attached", "starved", "shed", "why", "slow_down") if key in now}
+        rates = {
+            key: now[key]
+            for key in ("own_rss", "lost", "attached", "starved", "shed", "why", "slow_down")
+            if key in now
+        }
         if before is None or not raw.seconds:
             return rates
         span = raw.seconds * 1e9
@@ -154,7 +162,9 @@ class Engine:
             pairs = zip(now.get("cpu_busy_ns", ()), before.get("cpu_busy_ns", ()), strict=True)
             rates["cpu_busy"] = [min(100.0, round(100 * (a - b) / span, 1)) for a, b in pairs]
         old, new = before.get("psi", {}), now.get("psi", {})
-        rates["psi"] = {name: min(100.0, round((new[name] - old[name]) / (span / 1e5), 1)) for name in new if name in old}
+        rates["psi"] = {
+            name: min(100.0, round((new[name] - old[name]) / (span / 1e5), 1)) for name in new if name in old
+        }
         return rates
 
 

@@ -18,7 +18,13 @@ from pmutop.errors import BadInput
 from pmutop.events import Event
 
 #: Denominators with a meaning of their own: name -> (event or None for the slice itself, divisor)
-PER = {"ms": ("run-time", 1e6), "s": (None, 1.0), "slice": (None, 1e-9), "ki": ("instructions", 1e3), "kc": ("cycles", 1e3)}
+PER = {
+    "ms": ("run-time", 1e6),
+    "s": (None, 1.0),
+    "slice": (None, 1e-9),
+    "ki": ("instructions", 1e3),
+    "kc": ("cycles", 1e3),
+}
 NAME = re.compile(r"[\w.:=+-]+(/[\w.:+-]+)?")
 
 
@@ -39,7 +45,9 @@ class Features:
         if name.startswith("counted="):
             column = self.column.get(name[8:])
             return lambda increase, state, seconds: (
-                np.zeros(len(increase)) if column is None else (~np.isnan(increase[:, column])).astype(np.float64)
+                np.zeros(len(increase))
+                if column is None
+                else (~np.isnan(increase[:, column])).astype(np.float64)
             )
         above, _, below = name.partition("/")
         above_columns = self.columns(above)

@@ -26,9 +26,13 @@ class Neighbours:
         ids = np.fromiter((task.ref for task in roster.tasks), np.int64, len(roster.tasks))
         wait = roster.increase[:, self.run_delay] / 1e9
         cpus = max(1, len(raw.machine.get("cpu_busy_ns", ())))
-        for blamed in self.core.update(ids, raw.seconds, wait, self.occupancy(raw, roster), steal=self.stolen(raw, cpus)):
+        for blamed in self.core.update(
+            ids, raw.seconds, wait, self.occupancy(raw, roster), steal=self.stolen(raw, cpus)
+        ):
             suspect = roster.tasks[blamed.suspect]
-            named = Antagonist(suspect.pid, suspect.comm, blamed.resource, blamed.score, blamed.before, blamed.during)
+            named = Antagonist(
+                suspect.pid, suspect.comm, blamed.resource, blamed.score, blamed.before, blamed.during
+            )
             found = interference.get(blamed.victim, Interference(*[UNSEEN] * len(RESOURCES), None))
             interference[blamed.victim] = found._replace(antagonist=named)
 
@@ -36,7 +40,9 @@ class Neighbours:
         if len(raw.periods):
             periods = np.frombuffer(raw.periods, np.int64).reshape(-1, PERIOD_FIELDS)
             refs, which = np.unique(periods[:, 1], return_inverse=True)
-            rows = np.fromiter((roster.row_of_ref.get(ref, -1) for ref in refs.tolist()), np.intp, len(refs))[which]
+            rows = np.fromiter((roster.row_of_ref.get(ref, -1) for ref in refs.tolist()), np.intp, len(refs))[
+                which
+            ]
             known = rows >= 0
             cpus = int(periods[:, 0].max()) + 1
             place = rows[known] * cpus + periods[known, 0]

@@ -118,7 +118,9 @@ class Roster:
 
     def sum_tasks(self, raw: RawSlice, cleaned: Cleaned) -> None:
         """Increase and quality per row. A row that did not move increased by an exact 0 where it is being counted."""
-        rows = np.fromiter((self.row_of_ref[ref] for ref in cleaned.refs.tolist()), np.intp, len(cleaned.refs))
+        rows = np.fromiter(
+            (self.row_of_ref[ref] for ref in cleaned.refs.tolist()), np.intp, len(cleaned.refs)
+        )
         levels = np.frombuffer(raw.levels, np.int64).reshape(len(rows), len(LEVELS))
         size = len(self.tasks)
         self.increase = np.where(self.counted[:size], 0.0, np.nan)
@@ -148,7 +150,9 @@ class Roster:
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.where(share >= ENOUGH, value / share, np.nan)
         all_known = known.all(axis=0)
-        mark = np.where(share >= ENOUGH, np.where(all_known, worst, ESTIMATED), np.where(known, 0, quality).max(axis=0))
+        mark = np.where(
+            share >= ENOUGH, np.where(all_known, worst, ESTIMATED), np.where(known, 0, quality).max(axis=0)
+        )
         mark = np.where((share < ENOUGH) & (mark < FIRST) & (mark != UNCOUNTED), UNCOUNTED, mark)
         return value, mark.astype(np.uint8)
 

@@ -72,7 +72,14 @@ def process_line(moment: Moment, row: int, names: list[str], per_thread: bool) -
 
 
 def machine_line(moment: Moment) -> dict:
-    facts = {"slice": moment.number, "late": round(moment.late, 6), "lost": 0, "own_cpu": None, "own_rss": None, "switches": None}
+    facts = {
+        "slice": moment.number,
+        "late": round(moment.late, 6),
+        "lost": 0,
+        "own_cpu": None,
+        "own_rss": None,
+        "switches": None,
+    }
     return {"machine": facts | moment.machine}
 
 
@@ -91,7 +98,11 @@ def interference(found: Interference | None) -> dict | None:
 
 
 def resource(verdict: Resource) -> dict:
-    return {"verdict": verdict.verdict, "factor": number(verdict.factor, 3), "margin": number(verdict.margin, 4)}
+    return {
+        "verdict": verdict.verdict,
+        "factor": number(verdict.factor, 3),
+        "margin": number(verdict.margin, 4),
+    }
 
 
 def number(value: float | None, digits: int) -> float | None:
@@ -113,7 +124,9 @@ def readable(text: str) -> str:
 class JsonLog:
     """Writes Moments as JSON lines to a binary stream, one write per slice."""
 
-    def __init__(self, stream: BinaryIO, selection: Selection, per_thread: bool = False, active: bool = False) -> None:
+    def __init__(
+        self, stream: BinaryIO, selection: Selection, per_thread: bool = False, active: bool = False
+    ) -> None:
         self.stream = stream
         self.selection = selection
         self.per_thread = per_thread
@@ -126,11 +139,17 @@ class JsonLog:
     def moment(self, moment: Moment) -> None:
         rows = self.selection.rows(moment)
         if self.active:
-            rows = [row for row in rows if moment.cpu[row] > 0 or moment.wait[row] > 0 or row in moment.labels]
-        self.write([process_line(moment, row, self.names, self.per_thread) for row in rows] + [machine_line(moment)])
+            rows = [
+                row for row in rows if moment.cpu[row] > 0 or moment.wait[row] > 0 or row in moment.labels
+            ]
+        self.write(
+            [process_line(moment, row, self.names, self.per_thread) for row in rows] + [machine_line(moment)]
+        )
 
     def write(self, lines: list[dict]) -> None:
-        self.stream.write(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines))
+        self.stream.write(
+            b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
+        )
         self.stream.flush()
 
 

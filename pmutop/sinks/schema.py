@@ -17,7 +17,9 @@ def record(properties: dict, optional: tuple[str, ...] = (), more: bool = False)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
 
 
-RESOURCE = record({"verdict": {"type": ["boolean", "null"]}, "factor": NUMBER_OR_NULL, "margin": NUMBER_OR_NULL})
+RESOURCE = record(
+    {"verdict": {"type": ["boolean", "null"]}, "factor": NUMBER_OR_NULL, "margin": NUMBER_OR_NULL}
+)
 ANTAGONIST = record({"pid": WHOLE, "comm": TEXT, "resource": {"enum": list(RESOURCES)}, "score": NUMBER})
 LABEL = record(
     {
@@ -61,18 +63,33 @@ PROCESS = record(
         "threads": WHOLE,
         "exited": {"type": "boolean"},
         "cpu": {**NUMBER_OR_NULL, "description": "% of one CPU"},
-        "wait": {**NUMBER_OR_NULL, "description": "% of the slice runnable but not running, summed over threads"},
+        "wait": {
+            **NUMBER_OR_NULL,
+            "description": "% of the slice runnable but not running, summed over threads",
+        },
         "ipc": NUMBER_OR_NULL,
         "counts": {"type": "object", "additionalProperties": NUMBER_OR_NULL},
         "quality": {"type": "object", "additionalProperties": {"enum": list(QUALITIES)}},
-        "labels": {"type": "array", "items": LABEL, "description": "strongest first; [] where nothing may be said"},
+        "labels": {
+            "type": "array",
+            "items": LABEL,
+            "description": "strongest first; [] where nothing may be said",
+        },
         "interference": {
             "anyOf": [
                 {"type": "null"},
-                record({name: RESOURCE for name in RESOURCES} | {"antagonist": {"anyOf": [{"type": "null"}, ANTAGONIST]}}),
+                record(
+                    {name: RESOURCE for name in RESOURCES}
+                    | {"antagonist": {"anyOf": [{"type": "null"}, ANTAGONIST]}}
+                ),
             ]
         },
-        "events": {"type": "array", "maxItems": 3, "items": EVENT, "description": "evidence of the first label"},
+        "events": {
+            "type": "array",
+            "maxItems": 3,
+            "items": EVENT,
+            "description": "evidence of the first label",
+        },
     },
     optional=("tid",),
 )
@@ -91,7 +108,9 @@ MACHINE = record(
         )
     }
 )
-RANK = record({"rank": record({"pid": WHOLE, "events": {"type": "array"}, "error": NUMBER_OR_NULL}, more=True)})
+RANK = record(
+    {"rank": record({"pid": WHOLE, "events": {"type": "array"}, "error": NUMBER_OR_NULL}, more=True)}
+)
 
 HOT = record(
     {

@@ -59,7 +59,9 @@ class AttachSource:
         try:
             self.scanner = Scanner(keep=keep, places=places)
         except ValueError as error:
-            raise PmutopError(f"the attach reader: {error}", "ask for fewer events, or for some that fit together") from None
+            raise PmutopError(
+                f"the attach reader: {error}", "ask for fewer events, or for some that fit together"
+            ) from None
         self.events = PROC_EVENTS + tuple(counted)
         self.boot_time = machine.boot_time()
         self.tick = os.sysconf("SC_CLK_TCK")
@@ -98,7 +100,9 @@ class AttachSource:
             for slot in gone:
                 self.forget(slot)
             self.attach(rows, set(gone))
-            yield RawSlice(number, start, end, wall, late, records, refs, counts, levels, machine=self.totals())
+            yield RawSlice(
+                number, start, end, wall, late, records, refs, counts, levels, machine=self.totals()
+            )
             number, start = number + 1, end
             deadline += self.interval * max(1, -((deadline - time.monotonic_ns()) // self.interval))
 
@@ -124,7 +128,9 @@ class AttachSource:
 
     # ------------------------------------------------------------------------------------------------ who they are
 
-    def records(self, born: list[int], renamed: list[int], gone: list[int], rows: list[int]) -> tuple[Record, ...]:
+    def records(
+        self, born: list[int], renamed: list[int], gone: list[int], rows: list[int]
+    ) -> tuple[Record, ...]:
         records: list[Record] = []
         for slot in born:
             before = self.known.pop(self.scanner.task(slot)[:2], None)
@@ -222,7 +228,9 @@ class AttachSource:
             self.detach(slot)
 
 
-def opened_groups(groups: list[list[Event]], pmus: Sequence[Pmu]) -> tuple[list[list[Event]], list[list[int]]]:
+def opened_groups(
+    groups: list[list[Event]], pmus: Sequence[Pmu]
+) -> tuple[list[list[Event]], list[list[int]]]:
     """(groups to open on each task, the column of each of their events): more than `groups` where the cores differ."""
     opened, places, first = [], [], 0
     for group in groups:
@@ -233,7 +241,9 @@ def opened_groups(groups: list[list[Event]], pmus: Sequence[Pmu]) -> tuple[list[
     return opened, places
 
 
-def choose_groups(names: list[str] | None, pmus: Sequence[Pmu] = ()) -> tuple[list[list[Event]], dict[str, str]]:
+def choose_groups(
+    names: list[str] | None, pmus: Sequence[Pmu] = ()
+) -> tuple[list[list[Event]], dict[str, str]]:
     """Groups of events that open here, on ourselves, and why the others do not: (groups, {name: reason}).
 
     pmus: the kinds of cores, where there are several (cores.kinds); an event is one column whatever their number.

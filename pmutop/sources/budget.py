@@ -63,7 +63,9 @@ def least_share(group: Sequence[Event], pmus: Sequence[Pmu]) -> float:
     return least
 
 
-def fitting(wanted: Iterable[Event], groups: int = 1, pmus: Sequence[Pmu] = ()) -> tuple[list[list[Event]], dict[str, str]]:
+def fitting(
+    wanted: Iterable[Event], groups: int = 1, pmus: Sequence[Pmu] = ()
+) -> tuple[list[list[Event]], dict[str, str]]:
     """Form at most `groups` groups of the events that count all the time together, the most important first.
 
     Returns (groups, {name of an event left out: why}). An event that fits into no group any more is dropped, so the drop

@@ -66,7 +66,9 @@ def spellings(event: Event, pmu: Pmu) -> list[Event]:
         found = [replace(event, config=event.config | pmu.type << TYPE_SHIFT, pmu=pmu.name)]
         terms = pmu.events.get(ARM_NAMES.get(event.name.partition(":")[0], ""), "")
         if terms.startswith("event="):
-            found.append(replace(event, type=pmu.type, config=int(terms.removeprefix("event="), 0), pmu=pmu.name))
+            found.append(
+                replace(event, type=pmu.type, config=int(terms.removeprefix("event="), 0), pmu=pmu.name)
+            )
         return found
     if event.type == events.RAW and event.tier == "hardware" and "/" not in event.name:
         return [replace(event, type=pmu.type, pmu=pmu.name)]

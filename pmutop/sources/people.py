@@ -51,7 +51,9 @@ class People:
                 continue
             start = round(self.boot_time + ticks / self.ticks, 2)
             name = comm.decode(errors="surrogateescape")
-            records.append(self.add(Task(ref, pid, tid, ppid, start, name, self.user_of(pid), "", "", kernel)))
+            records.append(
+                self.add(Task(ref, pid, tid, ppid, start, name, self.user_of(pid), "", "", kernel))
+            )
             if pid == tid and not kernel:
                 self.unread.append(ref)
         return records
@@ -67,7 +69,11 @@ class People:
         """Tasks (tid, pid) of which nothing is known but that they live."""
         found = [(tid, pid) for tid, pid in pairs]
         refs = self.switches.adopt(found)
-        return [self.add(self.stranger(ref, pid, tid)) for ref, (tid, pid) in zip(refs, found) if ref > 0 and ref not in self.tasks]
+        return [
+            self.add(self.stranger(ref, pid, tid))
+            for ref, (tid, pid) in zip(refs, found)
+            if ref > 0 and ref not in self.tasks
+        ]
 
     def stranger(self, ref: int, pid: int, tid: int, comm: str = "") -> Task:
         """A task by what /proc says of it now; nearly empty if it is gone."""
@@ -77,7 +83,9 @@ class People:
             return Task(ref, pid, tid, 0, round(time.time(), 2), comm, "", "", "", False)
         start = round(self.boot_time + int(fields[19]) / self.ticks, 2)
         kernel = bool(int(fields[6]) & 0x00200000)  # PF_KTHREAD, include/linux/sched.h
-        task = Task(ref, pid, tid, int(fields[1]), start, head.partition("(")[2], self.user_of(pid), "", "", kernel)
+        task = Task(
+            ref, pid, tid, int(fields[1]), start, head.partition("(")[2], self.user_of(pid), "", "", kernel
+        )
         return self.told(task)
 
     # --------------------------------------------------------------------------------------------- what the records tell
@@ -114,7 +122,9 @@ class People:
         records.extend(self.catch_up(sealed))
         return tuple(records)
 
-    def forked(self, known: Task | None, ref: int, when: int, tid: int, pid: int, ptid: int, ppid: int) -> Record:
+    def forked(
+        self, known: Task | None, ref: int, when: int, tid: int, pid: int, ptid: int, ppid: int
+    ) -> Record:
         process = self.tasks.get(self.refs.get(ppid, 0))
         parent = self.tasks.get(self.refs.get(ptid, 0)) or process
         if known is not None:  # met before its FORK was read

@@ -22,7 +22,9 @@ class Sampling:
             try:
                 self.samplers = [Sampler(cpu, 0) for cpu in online]
             except OSError as error:
-                raise NoPermission(f"cpu-clock cannot be sampled: {error.strerror}", "`pmutop doctor` says what to change") from None
+                raise NoPermission(
+                    f"cpu-clock cannot be sampled: {error.strerror}", "`pmutop doctor` says what to change"
+                ) from None
 
     def places(self) -> list[tuple[int, int]]:
         """(pid, address) since the last call."""

@@ -23,7 +23,9 @@ class Budget:
         load = max(own / self.share, switches / FLOOD)
         self.dear = self.dear + 1 if load >= 1 else 0
         self.cheap = self.cheap + 1 if load < 0.5 else 0
-        last = HANDED_BACK if switches >= FLOOD else NO_EVENTS  # attaching costs by the task: it saves nothing but switches
+        last = (
+            HANDED_BACK if switches >= FLOOD else NO_EVENTS
+        )  # attaching costs by the task: it saves nothing but switches
         if self.dear >= PATIENCE and self.state not in (last, HANDED_BACK):
             cause = f"{switches:,.0f} context switches a second"
             if switches < FLOOD:

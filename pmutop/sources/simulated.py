@@ -65,7 +65,8 @@ SIMULATED_EVENTS = tuple(Event(name, "count", "simulated", MODELLED, trust="mode
 
 #: What the counters do not tell, for Header.absent.
 ABSENT = dict.fromkeys(
-    ("cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"), "the simulator models no time"
+    ("cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"),
+    "the simulator models no time",
 )
 
 #: Used where sysfs does not describe a cache: bytes, ways.
@@ -94,7 +95,10 @@ class SimulatedSource(AttachSource):
     """
 
     def __init__(
-        self, interval: float = 0.4, caches: Mapping[str, tuple[int, int]] | None = None, prefetch: bool = True
+        self,
+        interval: float = 0.4,
+        caches: Mapping[str, tuple[int, int]] | None = None,
+        prefetch: bool = True,
     ) -> None:
         self.emulator, self.plugin = find_emulator(), find_plugin()
         super().__init__(interval, names=[])
@@ -110,11 +114,15 @@ class SimulatedSource(AttachSource):
             absent=ABSENT,
             machine=self.header.machine | {"simulated": told},
         )
-        self.folder = tempfile.mkdtemp(prefix="pmutop-simulated-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
+        self.folder = tempfile.mkdtemp(
+            prefix="pmutop-simulated-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None
+        )
         self.page: mmap.mmap | None = None
         self.claimed = 0  # slots of the page that were looked at
         self.place: dict[tuple[int, int], int] = {}  # (pid, tid) -> offset of its counters in the page
-        self.before: dict[tuple[int, int], tuple[int, ...]] = {}  # totals until a task executed another program
+        self.before: dict[
+            tuple[int, int], tuple[int, ...]
+        ] = {}  # totals until a task executed another program
         self.read_places: dict[tuple[int, int], int] = {}
         self.estimate = (0.0, 0.0)  # run time and estimated native time until the last slice, ns
         self.slow_down: float | None = None
@@ -129,7 +137,13 @@ class SimulatedSource(AttachSource):
     def prefix(self) -> list[str]:
         caches = ",".join(f"{name}={size}:{ways}" for name, (size, ways) in self.caches.items())
         page = os.path.join(self.folder, "page")
-        return [self.emulator, "-cpu", "max", "-plugin", f"{self.plugin},page={page},{caches},prefetch={int(self.prefetch)}"]
+        return [
+            self.emulator,
+            "-cpu",
+            "max",
+            "-plugin",
+            f"{self.plugin},page={page},{caches},prefetch={int(self.prefetch)}",
+        ]
 
     def particulars(self, slot: int) -> Task:
         """The program's own name and command line, not the emulator's."""
@@ -148,7 +162,9 @@ class SimulatedSource(AttachSource):
 
     # ------------------------------------------------------------------------------------------------ the counters
 
-    def records(self, born: list[int], renamed: list[int], gone: list[int], rows: list[int]) -> tuple[Record, ...]:
+    def records(
+        self, born: list[int], renamed: list[int], gone: list[int], rows: list[int]
+    ) -> tuple[Record, ...]:
         """A task that executed another program has a new slot of the page, under the emulator's old name."""
         again = self.find_new()
         executed = [slot for slot in rows if self.scanner.task(slot)[:2] in again]
@@ -159,7 +175,9 @@ class SimulatedSource(AttachSource):
         width, more = len(PROC_EVENTS) * 24, len(COUNTERS)
         open_for = self.scanner.stamp
         not_simulated = bytes(more * 24)
-        emulators_own = struct.pack("<QQQ", 0, open_for, open_for) * more  # its threads that run nothing of the program
+        emulators_own = (
+            struct.pack("<QQQ", 0, open_for, open_for) * more
+        )  # its threads that run nothing of the program
         simulated = {pid for pid, _ in self.place}
         run_time = native = 0.0
         parts = []
@@ -171,7 +189,9 @@ class SimulatedSource(AttachSource):
                 parts.append(emulators_own if pid in simulated else not_simulated)
                 continue
             values = self.totals_at(pid, tid, place)
-            parts.append(struct.pack(f"<{3 * more}Q", *(x for value in values for x in (value, open_for, open_for))))
+            parts.append(
+                struct.pack(f"<{3 * more}Q", *(x for value in values for x in (value, open_for, open_for)))
+            )
             run_time += struct.unpack_from("<Q", counts, number * width)[0]
             native += native_time(values)
         before, self.estimate = self.estimate, (run_time, native)
@@ -259,7 +279,9 @@ def native_time(values: Sequence[int]) -> float:
     """About how many ns the counted instructions would have taken without the simulator."""
     count = dict(zip(COUNTERS, values, strict=True))
     depth = count["path-depth"] / max(1, count["path-instructions"])
-    cycles = count["instructions"] * max(0.25, depth) + sum(count[name] * cost for name, cost in COSTS.items())
+    cycles = count["instructions"] * max(0.25, depth) + sum(
+        count[name] * cost for name, cost in COSTS.items()
+    )
     return cycles / CYCLES_PER_NS
 
 
@@ -277,7 +299,9 @@ def find_emulator() -> str:
 def find_plugin() -> str:
     found = importlib.util.find_spec("pmutop._simulator")
     if found is None or not found.origin:
-        raise PmutopError("the simulator's plugin was not built", "install gcc and libc6-dev, then pmutop again")
+        raise PmutopError(
+            "the simulator's plugin was not built", "install gcc and libc6-dev, then pmutop again"
+        )
     return found.origin
 
 
@@ -303,7 +327,10 @@ def parse_caches(text: str) -> dict[str, tuple[int, int]]:
         unit = {"K": 10, "M": 20}.get(size[-1:], 0)
         number = size[:-1] if unit else size
         if name not in USUAL_CACHES or not number.isdigit() or not (ways or "8").isdigit():
-            raise UsageError(f"--caches {text}: '{word}' is no cache", "for instance --caches l1d=48K:12,l2=1M:16,l3=32M:16")
+            raise UsageError(
+                f"--caches {text}: '{word}' is no cache",
+                "for instance --caches l1d=48K:12,l2=1M:16,l3=32M:16",
+            )
         found[name] = (int(number) << unit, max(1, int(ways or 8)))
     return found
 
@@ -323,7 +350,11 @@ def program_of(command: list[str], depth: int = 4) -> list[str]:
         return [path, *command[1:]]
     if depth == 0:
         raise PmutopError(f"cannot simulate {command[0]}: its interpreter is a script again")
-    words = start[2:].split(b"\n")[0].decode(errors="surrogateescape").split(None, 1) if start[:2] == b"#!" else ["/bin/sh"]
+    words = (
+        start[2:].split(b"\n")[0].decode(errors="surrogateescape").split(None, 1)
+        if start[:2] == b"#!"
+        else ["/bin/sh"]
+    )
     if not words:
         raise PmutopError(f"cannot simulate {command[0]}: its first line names no interpreter")
     return program_of([*words, path, *command[1:]], depth - 1)

@@ -41,7 +41,12 @@ class SystemSource:
     """
 
     def __init__(
-        self, interval: float = 0.4, names: list[str] | None = None, why: str = "", budget: float = 0.02, periods: int = 65536
+        self,
+        interval: float = 0.4,
+        names: list[str] | None = None,
+        why: str = "",
+        budget: float = 0.02,
+        periods: int = 65536,
     ) -> None:
         raise_descriptor_limit()
         self.interval = interval
@@ -71,7 +76,9 @@ class SystemSource:
         except SwitchError as error:
             raise explained(error) from None
         except ValueError as error:
-            raise PmutopError(f"the system reader: {error}", "ask for fewer events, or use --source attach") from None
+            raise PmutopError(
+                f"the system reader: {error}", "ask for fewer events, or use --source attach"
+            ) from None
         try:
             self.scanner = Scanner(keep=KEPT, places=[range(len(self.counted))])
             self.people = People(self.switches, self.scanner)
@@ -125,13 +132,21 @@ class SystemSource:
         _, renamed, slots = self.scanner.fill(sealed.who, sealed.run, sealed.counts, levels, self.width)
         records = self.people.records(sealed, slots, renamed)
         totals = machine.totals()
-        self.reading += time.thread_time_ns() - began  # what reading costs is what shedding can save: not the screen, not the log
-        before, self.last = self.last, (sealed.end, sealed.totals["switches"], sealed.totals["own_ns"] + self.reading)
+        self.reading += (
+            time.thread_time_ns() - began
+        )  # what reading costs is what shedding can save: not the screen, not the log
+        before, self.last = (
+            self.last,
+            (sealed.end, sealed.totals["switches"], sealed.totals["own_ns"] + self.reading),
+        )
         if before:
             elapsed, switches, own = (now - then for now, then in zip(self.last, before, strict=True))
             self.budget.weigh(own / elapsed, switches * 1e9 / elapsed)
             self.switches.shed(self.budget.state == NO_EVENTS)
-        totals |= {name: sealed.totals[name] for name in ("lost", "missing", "merged", "dropped_periods", "deaf_ns", "ring_bytes")}
+        totals |= {
+            name: sealed.totals[name]
+            for name in ("lost", "missing", "merged", "dropped_periods", "deaf_ns", "ring_bytes")
+        }
         totals |= {
             "reader_ns": sealed.totals["own_ns"],
             "unknown_ns": sealed.totals["unknown_ns"],
@@ -165,7 +180,9 @@ class SystemSource:
         self.scanner.close()  # its descriptors are the attach reader's now
         self.attached = AttachSource(self.interval, self.names, self.budget.why)
         tasks = self.people.tasks
-        self.attached.take_over({(task.pid, task.tid): task for task in tasks.values()}, self.people.last_ref + 1)
+        self.attached.take_over(
+            {(task.pid, task.tid): task for task in tasks.values()}, self.people.last_ref + 1
+        )
         if self.stopped:
             self.attached.stop()
         start = last.end
@@ -201,8 +218,13 @@ def on_every_core(
     groups: list[list[Event]], absent: dict[str, str], pmus: Sequence[Pmu], asked: bool
 ) -> tuple[list[list[Event]], dict[str, str]]:
     """Without the events that some kind of core lacks: every CPU's samples hold the same events. `asked` for, one is an error."""
-    lacks = {event.name: without for group in groups for event in group if (without := cores.lacking(event, pmus))}
-    told = {name: f"not counted on {' and '.join(without)}, and the system reader needs all cores" for name, without in lacks.items()}
+    lacks = {
+        event.name: without for group in groups for event in group if (without := cores.lacking(event, pmus))
+    }
+    told = {
+        name: f"not counted on {' and '.join(without)}, and the system reader needs all cores"
+        for name, without in lacks.items()
+    }
     for name, why in told.items():
         if asked:
             raise PmutopError(f"event {name}: {why}", "--source attach counts it where it can")
@@ -222,8 +244,16 @@ def places(groups: list[list[Event]]) -> list[list[int]]:
     for group in groups:
         first = sum(map(len, numbered))
         numbered.append(list(range(first, first + len(group))))
-    software = [place for group, row in zip(groups, numbered) for event, place in zip(group, row) if event.tier == "software"]
-    hardware = [[p for event, p in zip(group, row) if event.tier != "software"] for group, row in zip(groups, numbered)]
+    software = [
+        place
+        for group, row in zip(groups, numbered)
+        for event, place in zip(group, row)
+        if event.tier == "software"
+    ]
+    hardware = [
+        [p for event, p in zip(group, row) if event.tier != "software"]
+        for group, row in zip(groups, numbered)
+    ]
     return [part + software for part in hardware if part] or [software]
 
 

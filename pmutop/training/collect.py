@@ -74,7 +74,9 @@ class Collector:
         """The same for workloads {name: pid} that run at the same time and do not mind one another."""
         self.settle(settle)
         numbers = [self.next().number for _ in range(slices)]
-        return [self.note(Run(name, self.part, pid, numbers[0], numbers[-1], facts)) for name, pid in pids.items()]
+        return [
+            self.note(Run(name, self.part, pid, numbers[0], numbers[-1], facts)) for name, pid in pids.items()
+        ]
 
     def note(self, run: Run) -> Run:
         with self.index.open("a") as index:
@@ -108,7 +110,9 @@ def header_of(folder: Path) -> Header:
 
 def hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every recording a model was learnt from, for its card."""
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("part-*.pmu"))}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("part-*.pmu"))
+    }
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,12 @@ def judged_rows(moment: Moment, rows: Sequence[int], run: int, only: int | None)
     return [
         (moment.counts[row], state[row], moment.seconds, run, moment.tasks[row].pid)
         for row in rows
-        if worth[row] and (moment.tasks[row].pid == only if only else moment.cpu[row] + moment.wait[row] >= WORTH or state[row] == DISK_WAIT)
+        if worth[row]
+        and (
+            moment.tasks[row].pid == only
+            if only
+            else moment.cpu[row] + moment.wait[row] >= WORTH or state[row] == DISK_WAIT
+        )
     ]
 
 

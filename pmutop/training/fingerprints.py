@@ -61,7 +61,11 @@ def dataset(tier: Tier, folder: Path, workloads: dict[str, Workload]) -> tuple[R
         plain[:, len(tier.required) :] = np.nan
         plain[:, place] = 0
         coarse = np.array([each[run].coarse or each[run].label for run in rows.run])
-        X, y, run = np.vstack([X[counted], plain]), np.concatenate([y[counted], coarse]), np.concatenate([run[counted], run])
+        X, y, run = (
+            np.vstack([X[counted], plain]),
+            np.concatenate([y[counted], coarse]),
+            np.concatenate([run[counted], run]),
+        )
         kept = (y != "N_OS") | (X[:, tier.features.index(WAITING)] < UNDISTURBED)
         X, y, run = X[kept], y[kept], run[kept]
     return rows, Dataset(tier, X, y, run, each)
@@ -101,7 +105,11 @@ def new_tree(tier: Tier) -> KeyEventTree:
 
 def normal(data: Dataset, label: str, names: Sequence[str]) -> dict[str, float]:
     """Medians of the features over the healthy twins of a label's workloads: what 'normal' means beside its evidence."""
-    twins = {workload.twin for workload in data.workloads if label in (workload.label, workload.coarse) and workload.twin}
+    twins = {
+        workload.twin
+        for workload in data.workloads
+        if label in (workload.label, workload.coarse) and workload.twin
+    }
     of_twin = np.array([workload.name in twins for workload in data.workloads])[data.run]
     if not of_twin.any():
         return {}

@@ -20,7 +20,12 @@ PATIENCE = 300.0
 
 
 def collect(
-    folder: Path, cpus: Sequence[int], slices: int, only: str, say: Callable[[str], None], tier: Tier = SOFTWARE
+    folder: Path,
+    cpus: Sequence[int],
+    slices: int,
+    only: str,
+    say: Callable[[str], None],
+    tier: Tier = SOFTWARE,
 ) -> None:
     """Measure which pathologies are slower here, then record `slices` slices of each workload that may be learnt."""
     folder.mkdir(parents=True, exist_ok=True)

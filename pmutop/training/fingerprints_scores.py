@@ -13,14 +13,21 @@ def scores(data: Dataset) -> dict[str, float]:
     """Accuracy by what was unseen and by how finely labels are told apart; and 10-fold as the paper prints it."""
     found = {}
     for view, name_of in data.tier.views.items():
-        y = np.array([name_of(data.workloads[run], label) for run, label in zip(data.run.tolist(), data.y.tolist(), strict=True)])
+        y = np.array(
+            [
+                name_of(data.workloads[run], label)
+                for run, label in zip(data.run.tolist(), data.y.tolist(), strict=True)
+            ]
+        )
         for unseen, names_of in data.tier.groups.items():
             group = np.array(names_of(data.workloads))[data.run]
             if len(np.unique(group)) < 2:
                 continue  # a training of a part only: nothing to hold out
             found[f"{view}{unseen}"] = accuracy(data, y, folds_of(group))
         fold = np.random.default_rng(SEED).integers(0, FOLDS, len(y))
-        found[f"{view}10-fold over slices (near copies, for comparison with the paper only)"] = accuracy(data, y, fold)
+        found[f"{view}10-fold over slices (near copies, for comparison with the paper only)"] = accuracy(
+            data, y, fold
+        )
     return found
 
 

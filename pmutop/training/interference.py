@@ -82,7 +82,14 @@ def make_bundle(target: Path, folder: Path) -> tuple[Bundle, str]:
         raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
     factor, label = factors(rows.runs)
     X, y, f = table_of(rows), label[rows.run], factor[rows.run]
-    fitted = fit(X, y, rows.run, f, seed=SEED, preparations=(("standard", "all"), ("standard", "none"), ("standard", "skewed")))
+    fitted = fit(
+        X,
+        y,
+        rows.run,
+        f,
+        seed=SEED,
+        preparations=(("standard", "all"), ("standard", "none"), ("standard", "skewed")),
+    )
     victims = np.array([run.facts["victim"] for run in rows.runs])[rows.run]
     found = {
         "unseen run": scores(X, y, f, rows.run, np.arange(len(rows.runs))[rows.run] % 5, fitted),
@@ -107,7 +114,11 @@ def make_bundle(target: Path, folder: Path) -> tuple[Bundle, str]:
         "recordings": hashes(folder),
         "runs": len(rows.runs),
         "rows": len(y),
-        "chosen": {"scaling": fitted.chosen.scaling, "log": fitted.chosen.log, "machine": list(fitted.chosen.machine)},
+        "chosen": {
+            "scaling": fitted.chosen.scaling,
+            "log": fitted.chosen.log,
+            "machine": list(fitted.chosen.machine),
+        },
         "scores": {f"{what}, {name}": value for what, part in found.items() for name, value in part.items()},
     }
     made = bundle.write(target, card, fitted.verdict.to_arrays())

@@ -70,7 +70,11 @@ def plans(chosen: Sequence[Workload], cpus: Sequence[int]) -> Iterator[Plan]:
 
 def collect(folder: Path, cpus: Sequence[int], slices: int, only: str, say: Callable[[str], None]) -> None:
     """Record `slices` slices of each planned run, and how long the victim's iterations took in it."""
-    chosen = [one for one in applications() if (only in one.name if only else one.name in USUAL) and not missing(one, cpus)]
+    chosen = [
+        one
+        for one in applications()
+        if (only in one.name if only else one.name in USUAL) and not missing(one, cpus)
+    ]
     with Collector(AttachSource, folder) as collector:
         done = {run.name for run in collector.done}
         wanted = [plan for plan in plans(chosen, cpus) if plan.name not in done]
@@ -87,7 +91,11 @@ def per_iteration(collector: Collector, plan: Plan, cpus: Sequence[int], slices:
     length = (slices + SETTLE + 1) * collector.source.header.interval
     with contextlib.ExitStack() as running:
         if plan.partner is not None:
-            partner = plan.partner if duty == 100 else replace(plan.partner, arguments=(*plan.partner.arguments, "--duty", str(duty)))
+            partner = (
+                plan.partner
+                if duty == 100
+                else replace(plan.partner, arguments=(*plan.partner.arguments, "--duty", str(duty)))
+            )
             for _ in range(count):
                 running.enter_context(start(partner, there, nice=nicer)).wait_ready()
         victim = running.enter_context(start(plan.victim, here, seconds=length, nice=0))

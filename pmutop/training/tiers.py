@@ -162,7 +162,11 @@ def size_ranks(workloads: Sequence[Workload]) -> list[str]:
             sizes[one.label[2:]].add(int(one.size.rstrip("K")))
     names = sorted({one.name for one in workloads if not one.size})
     return [
-        str(sorted(sizes[one.label[2:]]).index(int(one.size.rstrip("K"))) if one.size else names.index(one.name) // 2 % 3)
+        str(
+            sorted(sizes[one.label[2:]]).index(int(one.size.rstrip("K")))
+            if one.size
+            else names.index(one.name) // 2 % 3
+        )
         for one in workloads
     ]
 

@@ -47,7 +47,9 @@ with open(sys.argv[1], "w") as file:
 
 def build(folder: Path) -> None:
     for name, flags in (("pool", []), ("pingpong", []), ("no_pmu", ["-shared", "-fPIC", "-ldl"])):
-        subprocess.run(["cc", "-O2", "-o", str(folder / name), str(HERE / "programs" / f"{name}.c"), *flags], check=True)
+        subprocess.run(
+            ["cc", "-O2", "-o", str(folder / name), str(HERE / "programs" / f"{name}.c"), *flags], check=True
+        )
 
 
 class Panes:
@@ -68,7 +70,9 @@ class Panes:
 
     def tmux(self, *words: str) -> str:
         command = ["tmux", "-S", str(self.folder / "tmux"), "-f", "/dev/null", *words]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False).stdout.strip()
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=False
+        ).stdout.strip()
 
     def start(self, tool: str) -> int:
         command = " ".join(TOOLS[tool])
@@ -86,7 +90,9 @@ class Panes:
         return file
 
     def lines(self, tool: str) -> int:
-        return sum(bool(line.strip()) for line in self.tmux("capture-pane", "-p", "-t", f"={tool}:").splitlines())
+        return sum(
+            bool(line.strip()) for line in self.tmux("capture-pane", "-p", "-t", f"={tool}:").splitlines()
+        )
 
     def close(self) -> None:
         self.tmux("kill-server")
@@ -171,7 +177,10 @@ def table(folder: Path, tools: list[str], sizes: list[int], seconds: float) -> N
         for tool, row in found.items():
             ratio = f"{row['cpu'] / htop:.2f}" if htop else "-"
             began = f"{row['first']:.2f}" if row["first"] else "-"
-            print(f"| {size} | {tool} | {row['cpu']:.2f} | {ratio} | {row['refreshes']:.2f} | {row['rss']:.0f} | {began} |", flush=True)
+            print(
+                f"| {size} | {tool} | {row['cpu']:.2f} | {ratio} | {row['refreshes']:.2f} | {row['rss']:.0f} | {began} |",
+                flush=True,
+            )
 
 
 # ------------------------------------------------------------------------------------------- cost of a context switch
@@ -219,13 +228,22 @@ def observer(kind: str) -> subprocess.Popen:
 
 
 def switch_cost(folder: Path, cpu: int, seconds: float, rate: float) -> tuple[float, float]:
-    out = subprocess.run([str(folder / "pingpong"), str(cpu), str(seconds), str(rate)], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [str(folder / "pingpong"), str(cpu), str(seconds), str(rate)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     cost, reached = out.stdout.split()
     return float(cost), float(reached)
 
 
-def switch_table(folder: Path, rounds: int, seconds: float, cpu: int, rates: list[float], kinds: list[str]) -> None:
-    print("| switches/s asked | observer | added ns per switch (median, quartiles) | by the least | bare ns | switches/s reached |")
+def switch_table(
+    folder: Path, rounds: int, seconds: float, cpu: int, rates: list[float], kinds: list[str]
+) -> None:
+    print(
+        "| switches/s asked | observer | added ns per switch (median, quartiles) | by the least | bare ns | switches/s reached |"
+    )
     print("|---|---|---|---|---|---|")
     for rate in rates:
         for title, kind in READERS.items():
@@ -254,13 +272,19 @@ def switch_table(folder: Path, rounds: int, seconds: float, cpu: int, rates: lis
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tools", default=",".join(TOOLS))
     parser.add_argument("--sizes", default="200,1000,5000")
     parser.add_argument("--seconds", type=float, default=30, help="of measurement for each size")
-    parser.add_argument("--switches", action="store_true", help="measure the cost of a context switch instead")
+    parser.add_argument(
+        "--switches", action="store_true", help="measure the cost of a context switch instead"
+    )
     parser.add_argument("--rates", default="0,10000,100000", help="switches a second, 0 = as many as can be")
-    parser.add_argument("--observers", action="append", choices=READERS.values(), help="with --switches: only these")
+    parser.add_argument(
+        "--observers", action="append", choices=READERS.values(), help="with --switches: only these"
+    )
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--cpu", type=int, default=0)
     parser.add_argument("--reader", help=argparse.SUPPRESS)
@@ -268,12 +292,16 @@ def main() -> None:
     if options.reader:
         return reader(options.reader)
     tools = [tool for tool in options.tools.split(",") if shutil.which(TOOLS[tool][0])]
-    print(f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs, {platform.machine()}, Linux {platform.release()}\n")
+    print(
+        f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs, {platform.machine()}, Linux {platform.release()}\n"
+    )
     with tempfile.TemporaryDirectory() as scratch:
         build(Path(scratch))
         if options.switches:
             rates = [float(rate) for rate in options.rates.split(",")]
-            switch_table(Path(scratch), options.rounds, min(options.seconds, 2), options.cpu, rates, options.observers)
+            switch_table(
+                Path(scratch), options.rounds, min(options.seconds, 2), options.cpu, rates, options.observers
+            )
         else:
             table(Path(scratch), tools, [int(size) for size in options.sizes.split(",")], options.seconds)
 

@@ -59,7 +59,9 @@ def print_scores(model: bundle.Bundle) -> None:
         if name != SEALED:
             show(f"| {name} | {score:.4f} | {WANTED.get(name, '')} |")
     show("| the paper: micro-benchmarks, 10-fold over slices, hardware counters | 0.9996 | |")
-    show("\n## Admission, measured natively: refused pathologies are not learnt\n\n| pair | label | times slower | |\n|---|---|---|---|")
+    show(
+        "\n## Admission, measured natively: refused pathologies are not learnt\n\n| pair | label | times slower | |\n|---|---|---|---|"
+    )
     for entry in model.card["admission"]:
         verdict = entry["refused"] or ("admitted" if entry["admitted"] else "refused")
         show(f"| {entry['group']} | {entry['label']} | {entry['factor']:.2f} | {verdict} |")
@@ -86,7 +88,9 @@ def judged(source: SimulatedSource, slices, engine: Engine, programs, count: int
         running = []
         for name, arguments, _ in programs:
             row = Workload(name, "", "", "", str(PROGRAMS / f"{name}.c"), arguments=arguments)
-            running.append(stack.enter_context(start(row, sorted(os.sched_getaffinity(0)), under=source.wrap)))
+            running.append(
+                stack.enter_context(start(row, sorted(os.sched_getaffinity(0)), under=source.wrap))
+            )
         for one in running:
             one.wait_ready(600)
         for number in range(count + 2):
@@ -99,7 +103,9 @@ def judged(source: SimulatedSource, slices, engine: Engine, programs, count: int
 
 
 def print_programs(model: bundle.Bundle, count: int) -> float:
-    show("\n## Programs that training never saw\n\n| program | expected | slices | expected label | or a defensible one | labels seen |")
+    show(
+        "\n## Programs that training never saw\n\n| program | expected | slices | expected label | or a defensible one | labels seen |"
+    )
     show("|---|---|---|---|---|---|")
     source = SimulatedSource()
     engine = Engine(source.header, [model])
@@ -109,7 +115,9 @@ def print_programs(model: bundle.Bundle, count: int) -> float:
     try:
         for at in range(0, len(rows), TOGETHER):
             batch = rows[at : at + TOGETHER]
-            for (name, arguments, labels), seen in zip(batch, judged(source, slices, engine, batch, count), strict=True):
+            for (name, arguments, labels), seen in zip(
+                batch, judged(source, slices, engine, batch, count), strict=True
+            ):
                 total = max(1, seen.total())
                 right.append(seen[labels[0]] / total)
                 defensible.append(sum(seen[label] for label in labels) / total)
@@ -123,7 +131,9 @@ def print_programs(model: bundle.Bundle, count: int) -> float:
     finally:
         source.close()
     mean = float(np.mean(right))
-    show(f"| all {len(rows)}: mean of shares | | | {mean:.1%} | {np.mean(defensible):.1%} | expected most often: {best} |")
+    show(
+        f"| all {len(rows)}: mean of shares | | | {mean:.1%} | {np.mean(defensible):.1%} | expected most often: {best} |"
+    )
     return round(mean, 4)
 
 
@@ -146,8 +156,12 @@ def recorded(events: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def print_recorded() -> None:
-    show("\n## The program's name as the class (Cortex-A15, 9 PARSEC and SPLASH programs, recorded by others)\n")
-    show("| event list | slices | 10-fold over slices | whole runs held out | leaves |\n|---|---|---|---|---|")
+    show(
+        "\n## The program's name as the class (Cortex-A15, 9 PARSEC and SPLASH programs, recorded by others)\n"
+    )
+    show(
+        "| event list | slices | 10-fold over slices | whole runs held out | leaves |\n|---|---|---|---|---|"
+    )
     for events in (1, 2):
         X, y, run = recorded(events)
         if not len(X):
@@ -156,7 +170,10 @@ def print_recorded() -> None:
         fold = np.random.default_rng(0).integers(0, 10, len(y))
         scores = []
         for group in (fold, run):
-            hits = [C45Tree().fit(X[group != one], y[group != one]).predict(X[group == one]) == y[group == one] for one in np.unique(group)]
+            hits = [
+                C45Tree().fit(X[group != one], y[group != one]).predict(X[group == one]) == y[group == one]
+                for one in np.unique(group)
+            ]
             scores.append(float(np.concatenate(hits).mean()))
         show(f"| {events} | {len(y)} | {scores[0]:.4f} | {scores[1]:.4f} | {C45Tree().fit(X, y).leaves} |")
     show("| the paper: SPEC CPU2006, hardware counters | 45932 | 0.9774 | - | 1049 |")
@@ -171,7 +188,9 @@ def main() -> None:
     parser.add_argument("--only", choices=SECTIONS)
     parser.add_argument("--model", default=str(bundle.SHIPPED / "simulated-fingerprints"))
     parser.add_argument("--slices", type=int, default=20)
-    parser.add_argument("--seal", action="store_true", help="write the unseen programs' score into the model's card")
+    parser.add_argument(
+        "--seal", action="store_true", help="write the unseen programs' score into the model's card"
+    )
     options = parser.parse_args()
     wanted = (options.only,) if options.only else SECTIONS
     machine = describe()
@@ -183,7 +202,9 @@ def main() -> None:
         model = bundle.read(Path(options.model))
         share = print_programs(model, options.slices)
         if options.seal:
-            bundle.write(model.folder, model.card | {"scores": model.card["scores"] | {SEALED: share}}, model.arrays)
+            bundle.write(
+                model.folder, model.card | {"scores": model.card["scores"] | {SEALED: share}}, model.arrays
+            )
     if "recorded" in wanted:
         print_recorded()
 

@@ -128,7 +128,9 @@ def load(path: Path) -> Profile:
     """The tasks below the first one: that one creates the others, and alone would stretch the bins over its size."""
     held = np.load(path)
     below = held["path"][:, 1] >= 0
-    return Profile(tuple(held["events"].tolist()), held["values"][below], held["path"][below], held["type"][below])
+    return Profile(
+        tuple(held["events"].tolist()), held["values"][below], held["path"][below], held["type"][below]
+    )
 
 
 def in_columns(profile: Profile) -> np.ndarray:

@@ -123,7 +123,9 @@ def judge_again(path: Path, root: int) -> list[dict]:
     found = family(lines, root)
     for line in found:
         if line["labels"]:
-            counts = np.array([[np.nan if line["counts"][name] is None else line["counts"][name] for name in names]])
+            counts = np.array(
+                [[np.nan if line["counts"][name] is None else line["counts"][name] for name in names]]
+            )
             verdicts = model.judge(counts, np.array([ord(line["state"])]), line["seconds"])
             line["labels"] = [label._asdict() for label in verdicts.labels[0]]
     return found
@@ -138,7 +140,12 @@ def family(lines: list[dict], root: int) -> list[dict]:
         if "pid" not in line:
             continue
         pid, start = line["pid"], line["start"]
-        if pid in start_of and start_of[pid] in (None, start) or line["ppid"] in start_of and pid not in start_of:
+        if (
+            pid in start_of
+            and start_of[pid] in (None, start)
+            or line["ppid"] in start_of
+            and pid not in start_of
+        ):
             start_of[pid] = start
             found.append(line)
         elif pid in start_of and line["ppid"] in start_of:
@@ -159,7 +166,9 @@ def judged(lines: list[dict], together: bool) -> list[str]:
         for line in lines:
             time_of[line["pid"]] += line["cpu"] or 0
         worker = time_of.most_common(1)[0][0]
-        slices = {number: [line for line in group if line["pid"] == worker] for number, group in slices.items()}
+        slices = {
+            number: [line for line in group if line["pid"] == worker] for number, group in slices.items()
+        }
     found = []
     for number in sorted(slices):
         group = [line for line in slices[number] if line["cpu"] is not None]
@@ -184,7 +193,9 @@ def main() -> None:
         prepare(folder, options.only)
     rows = {"root": [], "user": []}
     for number, (name, command, right_root, right_user, together) in chosen:
-        filled = [word.replace("{big}", str(folder / "big")).replace("{scratch}", str(folder)) for word in command]
+        filled = [
+            word.replace("{big}", str(folder / "big")).replace("{scratch}", str(folder)) for word in command
+        ]
         if options.judge:
             root = int((folder / f"{number}.pid").read_text())
             kept = {who: judge_again(folder / f"{number}-{who}.jsonl", root) for who in rows}
@@ -195,12 +206,18 @@ def main() -> None:
             labels = judged(lines, together)
             right = right_root if who == "root" else right_user
             good = [label in right if right else not label.startswith("P_") for label in labels]
-            seen = ", ".join(f"{label or 'nothing'} {count}" for label, count in Counter(labels).most_common(4))
+            seen = ", ".join(
+                f"{label or 'nothing'} {count}" for label, count in Counter(labels).most_common(4)
+            )
             share = 100 * sum(good) / max(1, len(good))
-            rows[who].append((name, " or ".join(sorted(right)) if right else "not pathological", len(labels), share, seen))
+            rows[who].append(
+                (name, " or ".join(sorted(right)) if right else "not pathological", len(labels), share, seen)
+            )
             print(f"{who:5} {name:32} {share:5.1f} % of {len(labels)}: {seen}", file=sys.stderr)
     for who, title in (("root", "As root"), ("user", "As an ordinary user who may open no perf event")):
-        print(f"\n{title} ({platform.node() and os.cpu_count()} CPUs, {time.strftime('%Y-%m-%d')}, {options.seconds:.0f} s each)\n")
+        print(
+            f"\n{title} ({platform.node() and os.cpu_count()} CPUs, {time.strftime('%Y-%m-%d')}, {options.seconds:.0f} s each)\n"
+        )
         print("| program | right is | slices | right | labels seen |\n|---|---|---|---|---|")
         for name, right, count, share, seen in rows[who]:
             print(f"| `{name}` | {right} | {count} | {share:.1f} % | {seen} |")

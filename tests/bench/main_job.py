@@ -62,9 +62,13 @@ def cpu_seconds(pid: int) -> float:
 
 def slices_kept(seconds: float) -> tuple[float, float]:
     """(slices a second, worst lateness in ms) of the log with a spinner on every CPU."""
-    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    spinners = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)
+    ]
     try:
-        log = subprocess.run([*PMUTOP, "log", "--active", "--slices", str(int(seconds / 0.4))], capture_output=True, check=True)
+        log = subprocess.run(
+            [*PMUTOP, "log", "--active", "--slices", str(int(seconds / 0.4))], capture_output=True, check=True
+        )
     finally:
         for one in spinners:
             one.kill()
@@ -90,7 +94,9 @@ def model_time(rows: int = 1000) -> float:
             continue
         table = rng.lognormal(size=(rows, len(bundle.card["features"])))
         if bundle.card["kind"] == "tree":
-            judge = C45Tree.from_arrays(bundle.arrays, bundle.card["classes"], bundle.card["features"]).predict_proba
+            judge = C45Tree.from_arrays(
+                bundle.arrays, bundle.card["classes"], bundle.card["features"]
+            ).predict_proba
         else:
             judge = LinearVerdict.from_arrays(bundle.arrays).decide
         times = []
@@ -117,10 +123,16 @@ def main() -> None:
             one.wait()
     rate, worst = slices_kept(20)
     model = re.search(r"model name\s*: (.*)", open("/proc/cpuinfo").read())
-    print(f"{model[1] if model else os.uname().machine}, {os.cpu_count()} CPUs, {os.uname().release}, {time.strftime('%Y-%m-%d')}\n")
+    print(
+        f"{model[1] if model else os.uname().machine}, {os.cpu_count()} CPUs, {os.uname().release}, {time.strftime('%Y-%m-%d')}\n"
+    )
     print("| what | measured | asked |\n|---|---|---|")
-    print(f"| first frame, median of 5 warm, in tmux | {statistics.median(frames):.2f} s ({min(frames):.2f}-{max(frames):.2f}) | 0.35 s |")
-    print(f"| resident memory of the screen, {options.processes} more processes | {resident:.1f} MB | 62 MB |")
+    print(
+        f"| first frame, median of 5 warm, in tmux | {statistics.median(frames):.2f} s ({min(frames):.2f}-{max(frames):.2f}) | 0.35 s |"
+    )
+    print(
+        f"| resident memory of the screen, {options.processes} more processes | {resident:.1f} MB | 62 MB |"
+    )
     print(f"| CPU of the screen, {options.processes} more processes | {used:.1f} % of one core | |")
     print(f"| slices a second with every CPU busy | {rate:.3f} (worst lateness {worst:.1f} ms) | 2.45 |")
     print(f"| tree and SVM, 1000 rows | {model_time():.2f} ms | 2 ms |")

@@ -1,6 +1,6 @@
 """Makes the pictures of the documentation from the program itself: real workloads, the real reader, the real screen.
 
-    python tests/bench/pictures.py [--size 110x30] [--out docs/screen.svg]
+python tests/bench/pictures.py [--size 110x30] [--out docs/screen.svg]
 """
 
 from __future__ import annotations

@@ -89,7 +89,9 @@ def test_the_log_of_a_replay_is_the_live_log(source, tmp_path):
     live = pmutop("log", "--source", source, "--record", path, "--slices", "6")
     replayed = pmutop("replay", path, "--log")
     assert live.returncode == replayed.returncode == 0, live.stderr + replayed.stderr
-    lines_of = [[line for line in text.splitlines() if '"pid"' in line] for text in (live.stdout, replayed.stdout)]
+    lines_of = [
+        [line for line in text.splitlines() if '"pid"' in line] for text in (live.stdout, replayed.stdout)
+    ]
     assert len(lines_of[0]) > 100 and lines_of[0] == lines_of[1]
 
 

@@ -11,7 +11,10 @@ import time
 
 import pytest
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc: the workloads cannot be built")]
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(not shutil.which("gcc"), reason="no gcc: the workloads cannot be built"),
+]
 DEMO = [sys.executable, "-m", "pmutop", "demo"]
 
 
@@ -31,14 +34,18 @@ def workloads_of(pid):
 
 @pytest.mark.slow
 def test_each_workload_is_called_by_its_label():
-    process = subprocess.Popen([*DEMO, "--seconds", "14"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*DEMO, "--seconds", "14"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     right = 0
     for line in out.splitlines():
         label, also, first = re.fullmatch(r"(\w+)(?: \(or (\w+)\))?: (\w+) .*", line).groups()
         right += first in (label, also)
-    assert len(out.splitlines()) == err.count("/5 ") == 5 and right >= 3, out  # on a busy machine anybody waits, and is called so
+    assert len(out.splitlines()) == err.count("/5 ") == 5 and right >= 3, (
+        out
+    )  # on a busy machine anybody waits, and is called so
     assert workloads_of(process.pid) == []
 
 

@@ -20,7 +20,18 @@ def replayed(path):
 
 def test_sigusr1_writes_the_look_back_again_and_again(tmp_path):
     process = subprocess.Popen(
-        [*PMUTOP, "flight", "--to", str(tmp_path), "--minutes", "0.03", "--interval", "0.1", "--budget", "100"],
+        [
+            *PMUTOP,
+            "flight",
+            "--to",
+            str(tmp_path),
+            "--minutes",
+            "0.03",
+            "--interval",
+            "0.1",
+            "--budget",
+            "100",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

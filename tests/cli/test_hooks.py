@@ -60,6 +60,10 @@ def test_a_live_log_is_whole_through_a_hundred_rotations_under_load(tmp_path):
     files = [*sorted(tmp_path.glob("log.*"), key=lambda one: -int(one.suffix[1:])), path]
     parts = [[json.loads(line) for line in one.read_text().splitlines()] for one in files]
     assert len(parts) == 110 and all(part[0] == parts[0][0] and part[0]["schema"] for part in parts)
-    slices = [line["machine"]["slice"] for part in parts for line in part if "slice" in line.get("machine", {})]
+    slices = [
+        line["machine"]["slice"] for part in parts for line in part if "slice" in line.get("machine", {})
+    ]
     assert slices == list(range(110))
-    assert all({line["slice"] for line in part if "pid" in line} <= {part[-1]["machine"]["slice"]} for part in parts)
+    assert all(
+        {line["slice"] for line in part if "pid" in line} <= {part[-1]["machine"]["slice"]} for part in parts
+    )

@@ -36,7 +36,10 @@ def test_a_bundle_of_the_same_processor_is_installed_without_a_word(made, monkey
     assert main(["models", "install", str(made)]) == 0
     told = capsys.readouterr().out
     assert "installed made-there" in told and "not used" not in told
-    assert main(["models"]) == 0 and "not used" not in capsys.readouterr().out.partition("made-there")[2].partition("needs")[0]
+    assert (
+        main(["models"]) == 0
+        and "not used" not in capsys.readouterr().out.partition("made-there")[2].partition("needs")[0]
+    )
 
 
 def test_a_bundle_of_another_processor_says_so(made, monkeypatch, capsys):
@@ -52,7 +55,11 @@ def test_events_shows_the_drop_order(tmp_path, monkeypatch):
     monkeypatch.setattr(budget, "probe", lambda names: dict.fromkeys(names, 0))
     monkeypatch.setattr(budget, "share", lambda group: float(len(group) <= 2))
     monkeypatch.setattr(budget, "free_counters", lambda machine: {"cpu": 2})
-    monkeypatch.setattr(events_command.sysfs, "resolve", lambda name: generic("cycles").__class__(name, "count", "hardware", 0))
+    monkeypatch.setattr(
+        events_command.sysfs,
+        "resolve",
+        lambda name: generic("cycles").__class__(name, "count", "hardware", 0),
+    )
     told = events_command.listing(Machine.read(tmp_path))
     wanted = [key["event"] for key in told["key_events"]]
     assert told["kept"] == wanted[:2] == ["instructions", "cycles"]

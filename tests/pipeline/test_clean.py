@@ -20,7 +20,9 @@ def test_the_first_slice_says_nothing():
 
 
 def test_increase_is_the_difference():
-    _, second = clean(raw(0, {1: (proc(run_time=5), "R")}, born(task(1))), raw(1, {1: (proc(run_time=25), "R")}))
+    _, second = clean(
+        raw(0, {1: (proc(run_time=5), "R")}, born(task(1))), raw(1, {1: (proc(run_time=25), "R")})
+    )
     assert second.increase[0, RUN] == 20 and second.quality[0, RUN] == EXACT
 
 
@@ -55,7 +57,9 @@ def test_not_counted_is_never_zero():
 
 
 def test_a_count_that_goes_backwards_is_impossible():
-    _, second = clean(raw(0, {1: (proc(run_time=50), "R")}, born(task(1))), raw(1, {1: (proc(run_time=49), "R")}))
+    _, second = clean(
+        raw(0, {1: (proc(run_time=50), "R")}, born(task(1))), raw(1, {1: (proc(run_time=49), "R")})
+    )
     assert np.isnan(second.increase[0, RUN]) and second.quality[0, RUN] == IMPOSSIBLE
 
 
@@ -77,5 +81,7 @@ def test_state_is_kept_for_the_living_only():
 
 def test_large_totals_lose_nothing():
     big = 2**63 + 10
-    _, second = clean(raw(0, {1: (proc(run_time=big), "R")}, born(task(1))), raw(1, {1: (proc(run_time=big + 3), "R")}))
+    _, second = clean(
+        raw(0, {1: (proc(run_time=big), "R")}, born(task(1))), raw(1, {1: (proc(run_time=big + 3), "R")})
+    )
     assert second.increase[0, RUN] == 3

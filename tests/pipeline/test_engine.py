@@ -25,7 +25,10 @@ def card(**more):
         "required": ["minor-faults", "run-time", "run-delay"],
         "optional": ["syscalls"],
         "classes": ["N_OS", "P_OS_MinorFault"],
-        "labels": [{"label": "P_OS_MinorFault", "text": "", "normal": {"minor-faults/ms": 0.5}}, {"label": "N_OS", "text": ""}],
+        "labels": [
+            {"label": "P_OS_MinorFault", "text": "", "normal": {"minor-faults/ms": 0.5}},
+            {"label": "N_OS", "text": ""},
+        ],
         "blind": ["caches"],
         "machine": {},
         "scores": {},
@@ -35,7 +38,13 @@ def card(**more):
 @pytest.fixture
 def tree_bundle(tmp_path):
     rng = np.random.default_rng(1)
-    X = np.column_stack([np.r_[rng.uniform(0, 5, 50), rng.uniform(20, 80, 50)], rng.uniform(0, 0.1, 100), np.full(100, np.nan)])
+    X = np.column_stack(
+        [
+            np.r_[rng.uniform(0, 5, 50), rng.uniform(20, 80, 50)],
+            rng.uniform(0, 0.1, 100),
+            np.full(100, np.nan),
+        ]
+    )
     y = np.repeat(["N_OS", "P_OS_MinorFault"], 50)
     return bundle.write(tmp_path / "tree", card(), C45Tree().fit(X, y).to_arrays())
 
@@ -44,7 +53,9 @@ def tree_bundle(tmp_path):
 def svm_bundle(tmp_path):
     one = np.ones(1)
     verdict = LinearVerdict(0 * one, one, np.zeros(1, bool), one, one, -0.1, -5.0, 0.0, one, 0.0)
-    facts = card(name="svm", kind="linear", features=["run-delay/run-time+run-delay"], resource="core", labels=[])
+    facts = card(
+        name="svm", kind="linear", features=["run-delay/run-time+run-delay"], resource="core", labels=[]
+    )
     return bundle.write(tmp_path / "svm", facts, verdict.to_arrays())
 
 
@@ -54,7 +65,11 @@ def moments(bundles, *slices, **options):
 
 
 def stormy(number, faults, run=200 * MS, delay=0, seconds=0.4, ref=1):
-    return raw(number, {ref: (proc(run_time=run * number, run_delay=delay * number, minor_faults=faults * number), "R")}, seconds=seconds)
+    return raw(
+        number,
+        {ref: (proc(run_time=run * number, run_delay=delay * number, minor_faults=faults * number), "R")},
+        seconds=seconds,
+    )
 
 
 def start(*refs):
@@ -133,7 +148,9 @@ def test_moments_do_not_change_afterwards(tree_bundle):
     kept = moment.counts.copy(), moment.cpu.copy(), list(moment.tasks), list(moment.state)
     for number in range(2, 5):
         engine.moment(stormy(number, 7))
-    assert np.array_equal(kept[0], moment.counts, equal_nan=True) and np.array_equal(kept[1], moment.cpu, equal_nan=True)
+    assert np.array_equal(kept[0], moment.counts, equal_nan=True) and np.array_equal(
+        kept[1], moment.cpu, equal_nan=True
+    )
     assert (kept[2], kept[3]) == (moment.tasks, moment.state)
 
 
@@ -142,7 +159,16 @@ def test_moments_do_not_change_afterwards(tree_bundle):
 
 def test_a_bundle_that_fits_is_used(tree_bundle):
     assert tree_bundle.refusal(header()) is None
-    assert set(tree_bundle.arrays) == {"feature", "threshold", "left", "right", "share", "counts", "low", "high"}
+    assert set(tree_bundle.arrays) == {
+        "feature",
+        "threshold",
+        "left",
+        "right",
+        "share",
+        "counts",
+        "low",
+        "high",
+    }
 
 
 def test_a_damaged_bundle_is_refused(tree_bundle):
@@ -196,7 +222,9 @@ def test_a_hardware_bundle_without_numbers_is_never_a_match():
     """An old card beside an old recording: two unknowns are not the same processor."""
     other = bundle.Bundle(None, card(tier="hardware", machine={"model": "another"}))
     assert "another" in other.refusal(header()) and "does not say" in other.refusal(on_processor(""))
-    assert bundle.Bundle(None, card(machine={"model": "another"})).refusal(header()) is None  # software goes anywhere
+    assert (
+        bundle.Bundle(None, card(machine={"model": "another"})).refusal(header()) is None
+    )  # software goes anywhere
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/etc", "..", "", "a/b"])

@@ -33,7 +33,11 @@ def test_threads_add_up_to_their_process():
 
 def test_per_thread_keeps_them_apart():
     main, other = task(1, pid=50), task(2, pid=50, tid=51)
-    roster = run(raw(0, {}), raw(1, {1: (proc(run_time=10), "S"), 2: (proc(run_time=30), "R")}, born(main, other)), per_thread=True)
+    roster = run(
+        raw(0, {}),
+        raw(1, {1: (proc(run_time=10), "S"), 2: (proc(run_time=30), "R")}, born(main, other)),
+        per_thread=True,
+    )
     assert sorted(roster.increase[:, RUN].tolist()) == [10, 30] and len(roster.tasks) == 2
 
 
@@ -70,7 +74,9 @@ def test_a_large_uncounted_rest_makes_the_sum_unknown():
 
 
 def test_exited_rows_are_shown_once_and_leave():
-    roster = run(raw(0, {1: (proc(), "S"), 2: (proc(), "S")}, born(task(1), task(2))), raw(1, {}, [Exited(1)]))
+    roster = run(
+        raw(0, {1: (proc(), "S"), 2: (proc(), "S")}, born(task(1), task(2))), raw(1, {}, [Exited(1)])
+    )
     assert roster.exited[row_of(roster, 1001)]
     after = raw(2, {})
     roster.update(after, Cleaner(len(EVENTS)).clean(after))
@@ -80,7 +86,8 @@ def test_exited_rows_are_shown_once_and_leave():
 def test_a_reused_pid_is_somebody_else():
     old, new = task(1, pid=77, comm="old"), task(2, pid=77, comm="new")
     roster = run(
-        raw(0, {1: (proc(run_time=100), "R")}, born(old)), raw(1, {2: (proc(run_time=5), "R")}, [Exited(1), *born(new)])
+        raw(0, {1: (proc(run_time=100), "R")}, born(old)),
+        raw(1, {2: (proc(run_time=5), "R")}, [Exited(1), *born(new)]),
     )
     assert roster.increase[next(i for i, one in enumerate(roster.tasks) if one.comm == "new"), RUN] == 5
 
@@ -97,7 +104,9 @@ def test_many_come_and_go_and_the_table_stays_small_and_right():
     for number in range(1, 300):
         one = task(number + 1)
         records = [*born(one), *([Exited(number)] if number > 1 else [])]
-        slices.append(raw(number, {1: (proc(run_time=1 + number), "R"), number + 1: (proc(run_time=7), "R")}, records))
+        slices.append(
+            raw(number, {1: (proc(run_time=1 + number), "R"), number + 1: (proc(run_time=7), "R")}, records)
+        )
     for one in slices:
         roster.update(one, cleaner.clean(one))
     row = next(i for i, one in enumerate(roster.tasks) if one.comm == "stays")

@@ -5,7 +5,9 @@ from pmutop.bundle import Bundle, left_to_rules
 from pmutop.events import generic
 from pmutop.pipeline.engine import Engine
 
-HARDWARE = EVENTS + tuple(generic(name) for name in ("cycles", "instructions", "branch-misses", "cache-misses"))
+HARDWARE = EVENTS + tuple(
+    generic(name) for name in ("cycles", "instructions", "branch-misses", "cache-misses")
+)
 
 
 def moment(**counts):
@@ -16,7 +18,9 @@ def moment(**counts):
 
 
 def test_branch_misses_above_five_in_a_thousand():
-    label = moment(cycles=4_000_000, instructions=2_000_000, branch_misses=30_000, cache_misses=0).labels[0][0]
+    label = moment(cycles=4_000_000, instructions=2_000_000, branch_misses=30_000, cache_misses=0).labels[0][
+        0
+    ]
     assert (label.label, label.kind, label.model, label.confidence) == ("P_CPU", "branch", "rule", 0.0)
 
 

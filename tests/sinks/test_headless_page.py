@@ -19,7 +19,12 @@ def test_every_family_and_label_is_on_the_page():
     world = World(40)
     metrics = Metrics(world.header)
     metrics.moment(world.moment(1))
-    rows = {name: row for row in PAGE.splitlines() if row.startswith("| `pmutop") for name in re.findall(r"`(\w+)`", row)}
+    rows = {
+        name: row
+        for row in PAGE.splitlines()
+        if row.startswith("| `pmutop")
+        for name in re.findall(r"`(\w+)`", row)
+    }
     assert {name for name, *_ in FAMILIES} <= set(rows)
     for name, _, _, _, samples in FAMILIES:
         for _, labels, _ in samples(metrics):

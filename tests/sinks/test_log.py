@@ -26,8 +26,23 @@ def story():
     hostile = task(2, ppid=1001, comm='a"b\\c\n\x1b[31m\udcff', user="bob")
     return [
         raw(0, {1: (proc(), "R"), 2: (proc(), "S")}, born(task(1), hostile)),
-        raw(1, {1: (proc(run_time=300 * MS, minor_faults=15000, run_delay=20 * MS), "R"), 2: (proc(run_time=50 * MS), "S")}),
-        raw(2, {1: (proc(run_time=600 * MS, minor_faults=15010, run_delay=20 * MS) | {"task-clock": 400 * MS}, "D")}, [Exited(2)]),
+        raw(
+            1,
+            {
+                1: (proc(run_time=300 * MS, minor_faults=15000, run_delay=20 * MS), "R"),
+                2: (proc(run_time=50 * MS), "S"),
+            },
+        ),
+        raw(
+            2,
+            {
+                1: (
+                    proc(run_time=600 * MS, minor_faults=15010, run_delay=20 * MS) | {"task-clock": 400 * MS},
+                    "D",
+                )
+            },
+            [Exited(2)],
+        ),
     ]
 
 
@@ -103,7 +118,11 @@ def test_not_counted_is_null_and_a_counted_zero_is_zero(bundles):
 
 def test_selection_by_user_and_by_family(bundles):
     def pids(chosen):
-        return {json.loads(line)["pid"] for line in written(bundles, selection=chosen).splitlines() if b'"pid"' in line}
+        return {
+            json.loads(line)["pid"]
+            for line in written(bundles, selection=chosen).splitlines()
+            if b'"pid"' in line
+        }
 
     assert pids(Selection(users=frozenset({"bob"}))) == {1002}
     assert pids(Selection(root=1001)) == {1001, 1002}

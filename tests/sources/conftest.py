@@ -34,4 +34,3 @@ def load():
         if process.returncode is None:
             process.kill()
             process.wait()
-

@@ -48,7 +48,9 @@ class Kernel:
 
 def hybrid_kernel(*more):
     known = {(events.HARDWARE, config | kind << 32) for config in (0, 1) for kind in (CORE, ATOM)}
-    return Kernel(known | {(events.HARDWARE, 5), (events.HARDWARE, 5 | CORE << 32), *more})  # branch-misses: big cores only
+    return Kernel(
+        known | {(events.HARDWARE, 5), (events.HARDWARE, 5 | CORE << 32), *more}
+    )  # branch-misses: big cores only
 
 
 @pytest.fixture
@@ -90,7 +92,10 @@ def test_raw_events_are_of_every_pmu_and_named_ones_of_theirs(tmp_path):
     machines.hybrid_laptop(tmp_path)
     atom, core = cores.kinds(str(tmp_path))
     raw_code = resolve("r1c2", str(tmp_path))
-    assert [(one.type, one.config) for pmu in (core, atom) for one in cores.spellings(raw_code, pmu)] == [(4, 0x1C2), (10, 0x1C2)]
+    assert [(one.type, one.config) for pmu in (core, atom) for one in cores.spellings(raw_code, pmu)] == [
+        (4, 0x1C2),
+        (10, 0x1C2),
+    ]
     named = resolve("cpu_core/event=0x3c/", str(tmp_path))
     assert cores.spellings(named, core)[0].config == 0x3C and cores.spellings(named, atom) == []
     assert cores.spread(generic("task-clock"), (core, atom)) == {}
@@ -124,7 +129,10 @@ def test_what_may_be_counted_in_user_mode_only_is_still_tried(laptop, monkeypatc
 
 def test_one_group_a_kind_and_one_column_an_event(laptop):
     groups, absent = choose_groups(["cycles", "instructions", "task-clock"], laptop)
-    assert [[event.name for event in group] for group in groups] == [["cycles", "instructions"], ["task-clock"]]
+    assert [[event.name for event in group] for group in groups] == [
+        ["cycles", "instructions"],
+        ["task-clock"],
+    ]
     opened, places = opened_groups(groups, laptop)
     assert [[event.pmu for event in group] for group in opened] == [["cpu_atom"] * 2, ["cpu_core"] * 2, [""]]
     assert places == [[0, 1], [0, 1], [2]] and not absent
@@ -138,8 +146,12 @@ def test_an_event_of_one_kind_is_counted_there_and_says_so(laptop):
 
 
 def test_the_system_reader_takes_only_what_every_core_counts(laptop):
-    groups, absent = system.on_every_core(*choose_groups(["cycles", "branch-misses"], laptop), laptop, asked=False)
-    assert [[event.name for event in group] for group in groups] == [["cycles"]] and "cpu_atom" in absent["branch-misses"]
+    groups, absent = system.on_every_core(
+        *choose_groups(["cycles", "branch-misses"], laptop), laptop, asked=False
+    )
+    assert [[event.name for event in group] for group in groups] == [["cycles"]] and "cpu_atom" in absent[
+        "branch-misses"
+    ]
     with pytest.raises(PmutopError, match="branch-misses: not counted on cpu_atom"):
         system.on_every_core(*choose_groups(["cycles", "branch-misses"], laptop), laptop, asked=True)
     told = system.kinds_of([generic("cycles"), generic("task-clock")], laptop)
@@ -152,16 +164,24 @@ def test_the_system_reader_takes_only_what_every_core_counts(laptop):
 def test_a_group_fits_only_if_it_fits_on_every_kind(laptop, monkeypatch):
     """Six counters here, one there: both kinds run groups of one layout."""
     monkeypatch.setattr(cores, "on_cpu_of", lambda pmu: nullcontext(True))
-    monkeypatch.setattr(budget, "share", lambda group: float(len(group) <= (6 if group[0].pmu == "cpu_core" else 1)))
+    monkeypatch.setattr(
+        budget, "share", lambda group: float(len(group) <= (6 if group[0].pmu == "cpu_core" else 1))
+    )
     formed, dropped = budget.fitting([generic("cycles"), generic("instructions")], 1, laptop)
-    assert [event.name for group in formed for event in group] == ["cycles"] and list(dropped) == ["instructions"]
+    assert [event.name for group in formed for event in group] == ["cycles"] and list(dropped) == [
+        "instructions"
+    ]
     assert len(budget.fitting([generic("cycles"), generic("instructions")], 2, laptop)[0]) == 2
 
 
 def test_counters_are_measured_on_each_kind(laptop, monkeypatch, tmp_path):
     monkeypatch.setattr(cores, "on_cpu_of", lambda pmu: nullcontext(pmu.name == "cpu_core"))
-    monkeypatch.setattr(budget, "share", lambda group: float(len(group) <= 8 and group[0].config == CORE << 32))
-    assert budget.free_counters(Machine.read(tmp_path)) == {"cpu_core": 8}  # the other kind is not in our cpuset
+    monkeypatch.setattr(
+        budget, "share", lambda group: float(len(group) <= 8 and group[0].config == CORE << 32)
+    )
+    assert budget.free_counters(Machine.read(tmp_path)) == {
+        "cpu_core": 8
+    }  # the other kind is not in our cpuset
 
 
 def test_we_run_on_a_core_of_the_pmu_and_come_back():
@@ -226,7 +246,11 @@ def pipes():
 
 #: name: what the big cores' group reads, what the little ones', and the sum. Each read: enabled, running, value.
 SUMS = {
-    "only ever on the big cores: an exact 0 of the little ones": ((1000, 1000, 700), (1000, 0, 0), (700, 1000, 1000)),
+    "only ever on the big cores: an exact 0 of the little ones": (
+        (1000, 1000, 700),
+        (1000, 0, 0),
+        (700, 1000, 1000),
+    ),
     "only ever on the little cores": ((1000, 0, 0), (1000, 1000, 300), (300, 1000, 1000)),
     "moved, and counted all the time": ((1000, 600, 500), (1000, 400, 100), (600, 1000, 1000)),
     "moved, and the little cores had no counter free": ((1000, 600, 500), (1000, 0, 0), (500, 1000, 600)),
@@ -263,13 +287,17 @@ def qualities(*triples):
     for number, triple in enumerate(triples):
         one = raw(number, {}, *([born(task(1))] if not number else []))
         block = np.array(triple, np.uint64).tobytes()
-        told.append(cleaner.clean(one.__class__(**{**vars(one), "refs": np.array([1]).tobytes(), "counts": block})))
+        told.append(
+            cleaner.clean(one.__class__(**{**vars(one), "refs": np.array([1]).tobytes(), "counts": block}))
+        )
     return [(float(one.increase[0, 0]), int(one.quality[0, 0])) for one in told]
 
 
 def test_qualities_of_sums():
     """Exact while one kind or the other counted all of it, estimated while some of it was missed, uncounted if all was."""
-    exact, missed, nothing = qualities((0, 0, 0), (700, 1000, 1000), (1000, 2000, 1500), (1000, 3000, 1500))[1:]
+    exact, missed, nothing = qualities((0, 0, 0), (700, 1000, 1000), (1000, 2000, 1500), (1000, 3000, 1500))[
+        1:
+    ]
     assert exact == (700, EXACT) and missed == (600, ESTIMATED)
     assert nothing[1] == UNCOUNTED and np.isnan(nothing[0])
 
@@ -297,7 +325,9 @@ def test_each_cpu_counts_what_its_kind_counts(may_sample):
 # ---------------------------------------------------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(("level", "word"), [("3", "CAP_SYS_ADMIN"), ("4", "CAP_SYS_ADMIN"), ("2", "CAP_PERFMON")])
+@pytest.mark.parametrize(
+    ("level", "word"), [("3", "CAP_SYS_ADMIN"), ("4", "CAP_SYS_ADMIN"), ("2", "CAP_PERFMON")]
+)
 def test_who_may_not_sample_is_told_which_right_is_needed(monkeypatch, level, word):
     monkeypatch.setattr(system, "paranoid_level", lambda: int(level))
     told = system.explained(SwitchError(errno.EACCES, "perf_event_open", "cycles", 0))
@@ -328,8 +358,16 @@ def test_a_vendor_name_that_looks_like_a_tracepoint(tmp_path, monkeypatch):
 
 
 def test_more_events_than_a_reader_takes_are_an_error_of_one_line(may_sample, monkeypatch):
-    names = [f"{name}{mode}" for name in ("page-faults", "minor-faults", "major-faults") for mode in ("", ":u", ":k")]
-    names += [f"{name}{mode}" for name in ("cpu-migrations", "alignment-faults", "emulation-faults", "dummy") for mode in ("", ":u", ":k")]
+    names = [
+        f"{name}{mode}"
+        for name in ("page-faults", "minor-faults", "major-faults")
+        for mode in ("", ":u", ":k")
+    ]
+    names += [
+        f"{name}{mode}"
+        for name in ("cpu-migrations", "alignment-faults", "emulation-faults", "dummy")
+        for mode in ("", ":u", ":k")
+    ]
     with pytest.raises(PmutopError, match="the system reader: at most") as told:
         system.SystemSource(names=names)
     assert "fewer" in told.value.hint

@@ -33,7 +33,11 @@ def program(tmp_path_factory):
 def test_elf_symbols_are_those_that_nm_prints(program):
     elf = ElfFile(str(program))
     listed = subprocess.run(["nm", "-S", str(program)], capture_output=True, text=True, check=True).stdout
-    rows = {words[3]: int(words[0], 16) for line in listed.splitlines() if len(words := line.split()) == 4 and words[2] in "tT"}
+    rows = {
+        words[3]: int(words[0], 16)
+        for line in listed.splitlines()
+        if len(words := line.split()) == 4 and words[2] in "tT"
+    }
     assert {"three_parts", "one_part", "main"} <= rows.keys()
     for name, address in rows.items():
         assert elf.functions.at(address) == name

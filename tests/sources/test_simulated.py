@@ -20,7 +20,14 @@ from pmutop.sources import simulated
 from pmutop.topology import Machine
 
 KERNELS = range(12)
-BUILD = ["-O1", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"]
+BUILD = [
+    "-O1",
+    "-static",
+    "-nostdlib",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fno-tree-loop-distribute-patterns",
+]
 SMALL = {"l1d": (4096, 4), "l1i": (4096, 4), "l2": (16384, 8), "l3": (65536, 16)}
 TWO_LEVELS = SMALL | {"l2": (0, 1)}
 NO_LINE = 3  # counts so small that 2 % is less than a line may differ by so much
@@ -43,7 +50,9 @@ def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernels")
     source = Path(__file__).parent / "kernels.c"
     running = [
-        subprocess.Popen(["gcc", *BUILD, f"-DKERNEL={number}", str(source), "-o", str(folder / f"kernel{number}")])
+        subprocess.Popen(
+            ["gcc", *BUILD, f"-DKERNEL={number}", str(source), "-o", str(folder / f"kernel{number}")]
+        )
         for number in KERNELS
     ]
     assert not any(one.wait() for one in running)
@@ -54,21 +63,43 @@ def simulate(program: Path, caches: dict, *more: str) -> dict[str, int]:
     """Counters of the only thread of a short program, prefetcher off."""
     page = program.with_suffix(".page")
     page.unlink(missing_ok=True)
-    told = ",".join([f"page={page}", "prefetch=0", *(f"{name}={size}:{ways}" for name, (size, ways) in caches.items()), *more])
+    told = ",".join(
+        [
+            f"page={page}",
+            "prefetch=0",
+            *(f"{name}={size}:{ways}" for name, (size, ways) in caches.items()),
+            *more,
+        ]
+    )
     plugin = f"{simulated.find_plugin()},{told}"
     subprocess.run([simulated.find_emulator(), "-cpu", "max", "-plugin", plugin, str(program)], check=True)
     with simulated.open_page(str(page)) as read:
-        values = struct.unpack_from(f"<{len(simulated.COUNTERS)}Q", read, simulated.FIRST_SLOT + simulated.SLOT.size)
+        values = struct.unpack_from(
+            f"<{len(simulated.COUNTERS)}Q", read, simulated.FIRST_SLOT + simulated.SLOT.size
+        )
     return dict(zip(simulated.COUNTERS, values, strict=True))
 
 
 def cachegrind(program: Path) -> dict[str, int]:
     """Its totals by event, of the two-level geometry."""
     out = program.with_suffix(".cachegrind")
-    sizes = [f"--{name}={size},{ways},64" for name, (size, ways) in zip(("D1", "I1", "LL"), [TWO_LEVELS[n] for n in ("l1d", "l1i", "l3")])]
-    options = ["--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes", f"--cachegrind-out-file={out}", *sizes]
+    sizes = [
+        f"--{name}={size},{ways},64"
+        for name, (size, ways) in zip(("D1", "I1", "LL"), [TWO_LEVELS[n] for n in ("l1d", "l1i", "l3")])
+    ]
+    options = [
+        "--tool=cachegrind",
+        "--cache-sim=yes",
+        "--branch-sim=yes",
+        f"--cachegrind-out-file={out}",
+        *sizes,
+    ]
     subprocess.run(["valgrind", *options, str(program)], check=True, capture_output=True)
-    lines = dict(line.split(": ", 1) for line in out.read_text().splitlines() if line.startswith(("events: ", "summary: ")))
+    lines = dict(
+        line.split(": ", 1)
+        for line in out.read_text().splitlines()
+        if line.startswith(("events: ", "summary: "))
+    )
     return dict(zip(lines["events"].split(), map(int, lines["summary"].split()), strict=True))
 
 
@@ -101,7 +132,9 @@ def test_pycachesim_misses_the_same_at_three_levels(built, number):
     cachesim = pytest.importorskip("cachesim")
     program = built / f"kernel{number}"
     trace = program.with_suffix(".trace")
-    ours = simulate(program, SMALL | {"l1i": (1 << 20, 16)}, f"trace={trace}")  # code out of the second cache's way
+    ours = simulate(
+        program, SMALL | {"l1i": (1 << 20, 16)}, f"trace={trace}"
+    )  # code out of the second cache's way
     memory, above, levels = cachesim.MainMemory(), None, []
     for name in ("l3", "l2", "l1d"):
         size, ways = SMALL[name]
@@ -111,7 +144,9 @@ def test_pycachesim_misses_the_same_at_three_levels(built, number):
     memory.store_from(levels[0])
     simulator = cachesim.CacheSimulator(above, memory)
     for address, facts in struct.iter_unpack("<QQ", trace.read_bytes()):
-        simulator.load(address, facts & 0xFFFFFFFF)  # stores too: our model fetches for them and writes nothing back
+        simulator.load(
+            address, facts & 0xFFFFFFFF
+        )  # stores too: our model fetches for them and writes nothing back
     theirs = [level.stats()["MISS_count"] for level in reversed(levels)]
     mine = [ours["l1d-misses"], ours["l2-misses"], ours["l3-misses"]]
     assert all(close(*pair) for pair in zip(mine, theirs, strict=True)), (mine, theirs)
@@ -141,7 +176,9 @@ int main(void) { pthread_t thread; if (fork() == 0) spin(memory); pthread_create
 @needs_simulator
 def test_slices_of_threads_and_of_forked_children(tmp_path):
     (tmp_path / "program.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-O1", "-pthread", str(tmp_path / "program.c"), "-o", str(tmp_path / "program")], check=True)
+    subprocess.run(
+        ["gcc", "-O1", "-pthread", str(tmp_path / "program.c"), "-o", str(tmp_path / "program")], check=True
+    )
     source = simulated.SimulatedSource(0.2)
     columns = [event.name for event in source.header.events]
     assert source.header.events[: len(PROC_EVENTS)] == PROC_EVENTS
@@ -153,14 +190,20 @@ def test_slices_of_threads_and_of_forked_children(tmp_path):
         for number in range(8):
             raw = next(slices)
             cleaned = cleaner.clean(raw)
-            tasks |= {record.task.ref: record.task for record in raw.records if not isinstance(record, Exited)}
+            tasks |= {
+                record.task.ref: record.task for record in raw.records if not isinstance(record, Exited)
+            }
             if process is None:
-                process = subprocess.Popen(source.wrap([str(tmp_path / "program"), "an argument"]), start_new_session=True)
+                process = subprocess.Popen(
+                    source.wrap([str(tmp_path / "program"), "an argument"]), start_new_session=True
+                )
             for ref, increase in zip(cleaned.refs.tolist(), cleaned.increase, strict=True):
                 if tasks[ref].comm == "program" and increase[columns.index("loads")] > 0 and number > 3:
                     found[tasks[ref].pid, tasks[ref].tid] = dict(zip(columns, increase.tolist(), strict=True))
                 elif tasks[ref].comm != "program":
-                    assert increase[columns.index("loads")] != increase[columns.index("loads")], "not under the simulator"
+                    assert increase[columns.index("loads")] != increase[columns.index("loads")], (
+                        "not under the simulator"
+                    )
     finally:
         subprocess.run(["kill", "--", f"-{process.pid}"], check=False)
         process.wait()
@@ -187,11 +230,15 @@ def test_what_a_simulated_program_executes_is_simulated_too(tmp_path):
         for _ in range(40):
             raw = next(slices)
             cleaned = cleaner.clean(raw)
-            tasks |= {record.task.ref: record.task for record in raw.records if not isinstance(record, Exited)}
+            tasks |= {
+                record.task.ref: record.task for record in raw.records if not isinstance(record, Exited)
+            }
             if process is None:
                 script = f"sleep 1; read line < /dev/zero & cd {tmp_path}; exec ./loop"
                 process = subprocess.Popen(source.wrap(["sh", "-c", script]), start_new_session=True)
-            for ref, increase in zip(cleaned.refs.tolist(), cleaned.increase[:, names.index("instructions")].tolist(), strict=True):
+            for ref, increase in zip(
+                cleaned.refs.tolist(), cleaned.increase[:, names.index("instructions")].tolist(), strict=True
+            ):
                 if increase > 0:
                     name = "loop" if tasks[ref].cmdline == "/bin/sh -e ./loop" else tasks[ref].comm
                     seen.setdefault(name, set()).add(tasks[ref].pid)

@@ -64,7 +64,9 @@ class Follower:
 
     def of(self, pid, column):
         """Total of a process and all that descend from it."""
-        return sum(counts[column][0] for ref, counts in self.counts.items() if self.descends(self.pid[ref], pid))
+        return sum(
+            counts[column][0] for ref, counts in self.counts.items() if self.descends(self.pid[ref], pid)
+        )
 
     def tasks_of(self, pid):
         return [ref for ref in self.counts if self.descends(self.pid[ref], pid)]
@@ -127,9 +129,13 @@ def test_a_mixed_load_is_credited_as_the_kernel_accounts_it(follower):
         assert 0.99 * min(clock, books_ns) - unknown <= told <= 1.01 * max(clock, books_ns) + unknown, name
         whole = [whole[0] + told, whole[1] + books_ns]
         members = {follower.pid[ref] for ref in follower.tasks_of(pid)}
-        assert abs(follower.of(pid, SWITCHES) - book.ru_nvcsw - book.ru_nivcsw) <= 2 * len(members) + missing, name
+        assert (
+            abs(follower.of(pid, SWITCHES) - book.ru_nvcsw - book.ru_nivcsw) <= 2 * len(members) + missing
+        ), name
         faults = book.ru_minflt + book.ru_majflt
-        assert follower.of(pid, FAULTS) == pytest.approx(faults, rel=0.01, abs=after.unknown[0] + 2 * len(members)), name
+        assert follower.of(pid, FAULTS) == pytest.approx(
+            faults, rel=0.01, abs=after.unknown[0] + 2 * len(members)
+        ), name
     assert whole[0] == pytest.approx(whole[1], rel=0.01)
     assert len(follower.tasks_of(running["forking"][0])) > 200
     assert len(follower.tasks_of(running["threads"][0])) == 5
@@ -183,14 +189,26 @@ def test_two_readers_do_not_confuse_each_other(follower, load):
         process.returncode = 0
         follower.follow(0.5)
     after = follower.slices[-1]
-    time_lost, faults_lost = after.totals["unknown_ns"] - before.totals["unknown_ns"], after.unknown[0] - before.unknown[0]
+    time_lost, faults_lost = (
+        after.totals["unknown_ns"] - before.totals["unknown_ns"],
+        after.unknown[0] - before.unknown[0],
+    )
     assert faults_lost < 0.1 * book.ru_minflt
-    assert follower.of(process.pid, FAULTS) == pytest.approx(book.ru_minflt + book.ru_majflt, rel=0.01, abs=faults_lost)
-    assert follower.of(process.pid, RUN) == pytest.approx((book.ru_utime + book.ru_stime) * 1e9, rel=0.15, abs=time_lost)
+    assert follower.of(process.pid, FAULTS) == pytest.approx(
+        book.ru_minflt + book.ru_majflt, rel=0.01, abs=faults_lost
+    )
+    assert follower.of(process.pid, RUN) == pytest.approx(
+        (book.ru_utime + book.ru_stime) * 1e9, rel=0.15, abs=time_lost
+    )
 
 
 def test_groups_that_take_turns_are_scaled_by_each_tasks_own_share(load):
-    events = [generic("task-clock"), generic("context-switches"), generic("page-faults"), generic("minor-faults")]
+    events = [
+        generic("task-clock"),
+        generic("context-switches"),
+        generic("page-faults"),
+        generic("minor-faults"),
+    ]
     with Switches(events, [[2], [3]], interval=0.2) as switches:
         follower = Follower(switches)
         follower.follow(1.0)
@@ -202,7 +220,9 @@ def test_groups_that_take_turns_are_scaled_by_each_tasks_own_share(load):
     assert enabled == enabled_too
     assert on + on_too == pytest.approx(enabled, rel=0.02)
     assert 0.2 < on / enabled < 0.8
-    assert faults * enabled / on == pytest.approx(minor * enabled_too / on_too, rel=0.1)  # the same event under two names
+    assert faults * enabled / on == pytest.approx(
+        minor * enabled_too / on_too, rel=0.1
+    )  # the same event under two names
     assert enabled == pytest.approx(run[0], rel=0.02)
 
 
@@ -242,7 +262,9 @@ def test_exec_by_another_thread_than_the_first_goes_on_under_its_id(follower):
     process = subprocess.Popen([sys.executable, "-S", "-c", program])
     process.wait()
     follower.follow(0.6)
-    mine = [(kind, ref, tid, comm) for kind, ref, _, tid, pid, _, _, comm in follower.lives if pid == process.pid]
+    mine = [
+        (kind, ref, tid, comm) for kind, ref, _, tid, pid, _, _, comm in follower.lives if pid == process.pid
+    ]
     assert (EXECED, b"sleep") in [(kind, comm) for kind, _, _, comm in mine]
     last = [ref for kind, ref, tid, comm in mine if comm == b"sleep"][-1]
     assert follower.tid[last] == process.pid
@@ -259,7 +281,9 @@ def test_lost_records_are_counted_and_what_was_lost_is_nobodys(load):
         assert end.totals["lost"] > 100
         assert end.totals["missing"] > 100
         assert end.totals["ring_bytes"] <= 8192
-        credited = sum(counts[FAULTS][0] for counts in follower.counts.values()) + end.unknown[0] + end.idle[0]
+        credited = (
+            sum(counts[FAULTS][0] for counts in follower.counts.values()) + end.unknown[0] + end.idle[0]
+        )
         assert credited == pytest.approx(end.total[0], abs=5)
         lost = end.totals["lost"]
         follower.follow(0.5)
@@ -268,7 +292,9 @@ def test_lost_records_are_counted_and_what_was_lost_is_nobodys(load):
         quiet.returncode = 0
         follower.follow(0.5)
         if follower.slices[-1].totals["lost"] == lost:  # sound again
-            assert follower.of(quiet.pid, RUN) == pytest.approx((book.ru_utime + book.ru_stime) * 1e9, rel=0.2)
+            assert follower.of(quiet.pid, RUN) == pytest.approx(
+                (book.ru_utime + book.ru_stime) * 1e9, rel=0.2
+            )
 
 
 def test_a_fork_storm_leaves_nothing_behind(follower, load):
@@ -345,7 +371,9 @@ def test_cpus_come_and_go(tmp_path, load):
         assert follower.of(process.pid, RUN) > 1e8
 
 
-@pytest.mark.skipif(not os.environ.get("PMUTOP_HOTPLUG"), reason="takes a CPU offline: set PMUTOP_HOTPLUG=1 to allow it")
+@pytest.mark.skipif(
+    not os.environ.get("PMUTOP_HOTPLUG"), reason="takes a CPU offline: set PMUTOP_HOTPLUG=1 to allow it"
+)
 def test_a_cpu_that_was_offline_counts_again(follower, load):
     switch = f"/sys/devices/system/cpu/cpu{max(os.sched_getaffinity(0))}/online"
     cpu = max(os.sched_getaffinity(0))
@@ -369,7 +397,11 @@ def test_what_cannot_be_opened_is_named_and_nothing_stays_open():
     absent = Event("no-such-tracepoint", "count", "software", 2, 0x7FFFFFF)
     with pytest.raises(SwitchError) as caught:
         Switches([*EVENTS, absent])
-    assert caught.value.call == "perf_event_open" and caught.value.event == "no-such-tracepoint" and caught.value.cpu >= 0
+    assert (
+        caught.value.call == "perf_event_open"
+        and caught.value.event == "no-such-tracepoint"
+        and caught.value.cpu >= 0
+    )
     assert caught.value.errno and "no-such-tracepoint" in str(caught.value)
     assert descriptors() == before
     with pytest.raises(SwitchError):

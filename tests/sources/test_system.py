@@ -74,8 +74,12 @@ def test_the_baseline_holds_every_task_and_its_header_the_attach_readers_columns
     assert raw.number == 0 and len(raw.refs) // 8 == len(seen.tasks)
     assert len({task.pid for task in seen.tasks.values()} ^ listed) < 10
     (task,) = [task for task in seen.tasks.values() if task.tid == own]
-    assert task.comm == open("/proc/self/comm").read().strip() and task.ppid == os.getppid() and not task.kernel
-    assert any(task.kernel for task in seen.tasks.values()) == (os.path.exists("/proc/2/status") and listed > {2})
+    assert (
+        task.comm == open("/proc/self/comm").read().strip() and task.ppid == os.getppid() and not task.kernel
+    )
+    assert any(task.kernel for task in seen.tasks.values()) == (
+        os.path.exists("/proc/2/status") and listed > {2}
+    )
     assert seen.counts[task.ref][RUN_TIME][0] == pytest.approx(time.thread_time_ns(), rel=0.5)
     assert seen.counts[task.ref][TASK_CLOCK] == (0, 0, 0)  # not counted yet
     assert seen.source.header.events[: len(PROC_EVENTS)] == PROC_EVENTS

@@ -52,7 +52,9 @@ def test_labels_change_with_what_a_program_does():
                             said.setdefault(one.workload.label, Counter())[labels[0].label] += 1
     finally:
         source.close()
-    assert {label: counts.most_common(1)[0][0] for label, counts in said.items()} == {row.label: row.label for row in rows}
+    assert {label: counts.most_common(1)[0][0] for label, counts in said.items()} == {
+        row.label: row.label for row in rows
+    }
 
 
 def test_the_model_is_refused_where_counters_are_not_simulated():

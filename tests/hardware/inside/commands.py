@@ -102,9 +102,14 @@ def check_events_lists_what_fits():
     assert told["groups"][0][:2] == ["instructions", "cycles"] and all(
         len(group) <= 7 for group in told["groups"]
     )
-    assert set(told["drop_order"]) == {name for group in told["groups"] for name in group} | set(told["dropped"])
+    assert set(told["drop_order"]) == {name for group in told["groups"] for name in group} | set(
+        told["dropped"]
+    )
     assert told["kept"] == told["groups"][0] and told["drop_order"][-2:] == ["cycles", "instructions"]
-    assert "cycles, instructions\n" in pmutop("events", "branch").stdout.partition("drop order, the first to go first:")[2]
+    assert (
+        "cycles, instructions\n"
+        in pmutop("events", "branch").stdout.partition("drop order, the first to go first:")[2]
+    )
     pmutop("events", user=65534)
     return {"groups": told["groups"], "dropped": told["dropped"]}
 

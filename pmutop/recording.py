@@ -13,8 +13,9 @@ import json
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import BinaryIO, Iterator
+from typing import BinaryIO
 
 from pmutop.errors import BadInput, PmutopError
 from pmutop.events import Event

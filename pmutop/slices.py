@@ -7,8 +7,9 @@ this module itself needs the standard library only.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Iterator, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from pmutop.events import Event
 

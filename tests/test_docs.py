@@ -16,7 +16,7 @@ def parser(name):
 
 
 def test_the_first_screen_has_two_commands_of_one_line():
-    blocks = re.findall(r"```sh\n(.*?)\n```", README, re.S)
+    blocks = re.findall(r"```sh\n(.*?)\n```", README, re.DOTALL)
     assert len(blocks) == 2 and all("\n" not in block for block in blocks)
     assert blocks[0].endswith("bin/pmutop") and "pytest" in blocks[1]
     assert README.index(blocks[1]) < 2500
@@ -39,7 +39,7 @@ def test_every_flag_in_the_documentation_exists():
     known = {flag for name in COMMANDS for action in parser(name)._actions for flag in action.option_strings}
     known |= {"--help", "--version"}
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        text = re.sub(r"```sh\n.*?```", "", path.read_text(), flags=re.S)
+        text = re.sub(r"```sh\n.*?```", "", path.read_text(), flags=re.DOTALL)
         for line in re.findall(r"`(pmutop[^`]*)`", text):
             for flag in re.findall(r"(?<!\w)--[a-z][\w-]*", line):
                 assert flag in known, f"{path.name}: {flag} in `{line}`"

@@ -8,7 +8,7 @@ import resource
 import shutil
 import signal
 import subprocess
-from typing import Iterator
+from collections.abc import Iterator
 
 from pmutop import units
 from pmutop.bundle import Bundle, fitting

@@ -10,7 +10,7 @@ Training and the live path share this file; a missing event makes a missing (NaN
 from __future__ import annotations
 
 import re
-from typing import Callable
+from collections.abc import Callable
 
 import numpy as np
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import BinaryIO, Callable
+from collections.abc import Callable
+from typing import BinaryIO
 
 from pmutop.bundle import Bundle
 from pmutop.moment import QUALITIES, RESOURCES, Interference, Moment, Resource

@@ -170,4 +170,11 @@ static word kernel(void)
 }
 #endif
 
-void _start(void) { leave(kernel()); }
+/* On a stack of our own: where the kernel puts it depends on the environment, and with it which lines share a set. */
+static ALIGNED byte stack[65536] __attribute__((used));
+__attribute__((used)) static void run(void) { leave(kernel()); }
+#if defined __x86_64__
+__asm__(".globl _start\n_start: lea stack+65536(%rip), %rsp\n call run\n");
+#else
+__asm__(".globl _start\n_start: adrp x9, stack\n add x9, x9, #:lo12:stack\n add x9, x9, #16, lsl #12\n mov sp, x9\n bl run\n");
+#endif

@@ -176,6 +176,7 @@ def drive(app, world: World, interval: float = 0.4, slices: int = 10**9, film: i
 def main(rows: int = 60, interval: float = 0.4, seconds: float = 1e9, flavour: str = "") -> int:
     """The real screen on a made-up machine: `python tests/moments.py ROWS INTERVAL SECONDS [hostile,ipc,ascii,quiet]`."""
     from pmutop.tui.app import PmutopApp, run_screen
+    from pmutop.tui.state import State
 
     def start() -> None:
         world = World(
@@ -187,7 +188,7 @@ def main(rows: int = 60, interval: float = 0.4, seconds: float = 1e9, flavour: s
         drive(app, world, interval, film=20 if "film" in flavour else 0)
 
     head = header(ipc="ipc" in flavour, hostile="hostile" in flavour)
-    app = PmutopApp(head, start, NOTES, ADVICE, ascii_only="ascii" in flavour)
+    app = PmutopApp(State(head, NOTES, ADVICE), start, ascii_only="ascii" in flavour)
     app.handed = []
     if seconds < 1e8:
         threading.Timer(seconds, lambda: app.call_from_thread(app.exit)).start()

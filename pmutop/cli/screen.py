@@ -113,30 +113,35 @@ def show(
 ) -> int:
     """Run the screen over `slices`, which a thread of its own reads; returns the exit code."""
     from pmutop.tui import settings
-    from pmutop.tui.actions import LIVE
-    from pmutop.tui.app import PmutopApp, run_screen
+    from pmutop.tui.opening import opened
+    from pmutop.tui.state import State
 
     kept = settings.load(settings.default_path())
+    texts = {
+        entry["label"]: f"{entry['text']}. {entry.get('advice', '')}"
+        for b in bundles
+        for entry in b.card["labels"]
+    }
+    state = State(header, notes(header, bundles, problems), texts)
+    state.child_output = getattr(options, "child_output", None) or ""
+    settings.apply(kept, state)
+    ascii_only = options.ascii or kept.get("ascii", False) or not is_utf8()
     recorder = None if isinstance(source, Reader) else recorder_of(options, header)
     feed = Feed(header, bundles, chosen, slices, options.threads, recorder and recorder.write, hooks)
-    app = PmutopApp(
-        header,
-        start=lambda: feed.start(app),
-        notes=notes(header, bundles, problems),
-        advice={
-            entry["label"]: f"{entry['text']}. {entry.get('advice', '')}"
-            for b in bundles
-            for entry in b.card["labels"]
-        },
-        actions={"threads": feed.set_threads, "save": feed.save} | (LIVE if actions is None else actions),
-        refresh=options.refresh or kept.get("refresh"),
-        ascii_only=options.ascii or kept.get("ascii", False) or not is_utf8(),
-        vim=kept.get("vim", False),
-        settings=kept,
-        keep=lambda values: settings.save(settings.default_path(), values),
-    )
-    app.state.child_output = getattr(options, "child_output", None) or ""
-    code = run_screen(app, mouse=options.mouse or kept.get("mouse", False))
+    with opened(state, ascii_only):
+        from pmutop.tui.actions import LIVE
+        from pmutop.tui.app import PmutopApp, run_screen
+
+        app = PmutopApp(
+            state,
+            start=lambda: feed.start(app),
+            actions={"threads": feed.set_threads, "save": feed.save} | (LIVE if actions is None else actions),
+            refresh=options.refresh or kept.get("refresh"),
+            ascii_only=ascii_only,
+            vim=kept.get("vim", False),
+            keep=lambda values: settings.save(settings.default_path(), values),
+        )
+        code = run_screen(app, mouse=options.mouse or kept.get("mouse", False))
     source.stop()
     feed.join()
     return code

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")  # read when textual is imported
 
@@ -21,10 +21,10 @@ from textual import events
 from textual.app import App, ComposeResult
 
 from pmutop.moment import Moment
-from pmutop.slices import Header
 from pmutop.tui import deeds, frame
 from pmutop.tui.canvas import Canvas
 from pmutop.tui.keys import bindings
+from pmutop.tui.lines import has_colours
 from pmutop.tui.state import State
 from pmutop.tui.terminal import STDOUT, Terminal
 
@@ -34,14 +34,11 @@ UNSEEN = 512  # Moments that may wait for a screen that is stopped (Ctrl-Z); old
 class PmutopApp(App[None], deeds.Deeds):
     """The screen on one source.
 
-    header   what is true of all slices, None while the source is not open yet (each Moment brings its own)
+    state    what is on show; its header may be None while the source is not open yet (each Moment brings its own)
     start    called once, in the app's thread, after the first frame was painted: start sampling there
-    notes    lines for the first frame and the page `i`: '# title', '$ command to type', or text
-    advice   label -> what it means and what usually helps
     actions  what the screen may do to the world, by name (see deeds.ACTIONS); what is absent is said to be absent
     refresh  least seconds between two frames, None: each slice
-    settings columns, sort, tree, kernel as kept by an earlier run (see settings.load)
-    keep     called with those settings when they change (see settings.save)
+    keep     called with the settings when they change (see settings.save)
     """
 
     CSS = "Screen { overflow: hidden; }"
@@ -50,27 +47,19 @@ class PmutopApp(App[None], deeds.Deeds):
 
     def __init__(
         self,
-        header: Header | None,
+        state: State,
         start: Callable[[], None] | None = None,
-        notes: Iterable[str] = (),
-        advice: Mapping[str, str] | None = None,
         actions: Mapping[str, Callable] | None = None,
         *,
         refresh: float | None = None,
         ascii_only: bool = False,
         vim: bool = False,
-        settings: Mapping[str, object] | None = None,
         keep: Callable[[dict], None] | None = None,
     ) -> None:
-        self.colours = not os.environ.get("NO_COLOR")
+        self.colours = has_colours()
         # Only the 16 colours of the user's own terminal; also what makes NO_COLOR send no colour at all.
         super().__init__(driver_class=Terminal if os.isatty(STDOUT) else None, ansi_color=True)
-        self.state = State(
-            header, [line for note in notes for line in note.splitlines() or [""]], dict(advice or {})
-        )
-        for name, value in (settings or {}).items():
-            if hasattr(self.state, name):
-                setattr(self.state, name, value)
+        self.state = state
         self.actions = dict(actions or {})
         self.keep = keep  # given the settings to be kept when they change
         self.bound = bindings(vim)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pmutop import units
-from pmutop.tui.canvas import Line
 from pmutop.tui.columns import harms
 from pmutop.tui.history import Row
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pmutop import units
 from pmutop.moment import RESOURCES, UNKNOWN, Label
-from pmutop.tui.canvas import Span
+from pmutop.tui.lines import Span
 
 if TYPE_CHECKING:
     from pmutop.tui.history import Row

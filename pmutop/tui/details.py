@@ -6,9 +6,9 @@ from math import isnan
 
 from pmutop import units
 from pmutop.moment import QUALITIES, RESOURCES, UNKNOWN, Resource
-from pmutop.tui.canvas import Line
 from pmutop.tui.columns import BARS, label_style
 from pmutop.tui.history import SLICES, Row
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 from pmutop.tui.welcome import wrapped
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pmutop import units
-from pmutop.tui.canvas import Line
 from pmutop.tui.headline import headline
 from pmutop.tui.keys import KEYS
+from pmutop.tui.lines import Line
 from pmutop.tui.pages import PAGES
 from pmutop.tui.state import Menu, State
 from pmutop.tui.table import table

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pmutop import units
 from pmutop.moment import UNKNOWN
 from pmutop.slices import Header
-from pmutop.tui.canvas import Line
 from pmutop.tui.columns import BARS, harms
 from pmutop.tui.history import Row
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 #: What a reader of each tier must know, in few words.

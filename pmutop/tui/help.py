@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pmutop.tui.canvas import Line
 from pmutop.tui.columns import COLUMNS
 from pmutop.tui.keys import KEYS, VIM_KEYS
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 from pmutop.tui.welcome import wrapped
 

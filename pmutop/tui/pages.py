@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pmutop.tui.blame import blame
-from pmutop.tui.canvas import Line
 from pmutop.tui.details import details
 from pmutop.tui.help import help_page
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 from pmutop.tui.timeline import timeline
 from pmutop.tui.welcome import welcome

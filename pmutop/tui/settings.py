@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pmutop.errors import BadInput
 from pmutop.tui.columns import BY_NAME
+from pmutop.tui.state import State
 
 #: Name -> the type it must have, and what it is; anything else in the file is an error that names the line to mend.
 KNOWN = {
@@ -67,3 +68,10 @@ def save(path: Path, settings: dict) -> None:
     fresh = path.with_suffix(f".{os.getpid()}.tmp")
     fresh.write_text(text, encoding="utf-8")
     fresh.replace(path)
+
+
+def apply(values: dict, state: State) -> None:
+    """Start the screen as it was left: those of the settings that are the state's."""
+    for name, value in values.items():
+        if hasattr(state, name):
+            setattr(state, name, value)

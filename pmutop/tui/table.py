@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pmutop.tui import columns
-from pmutop.tui.canvas import Line
 from pmutop.tui.history import Row
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 

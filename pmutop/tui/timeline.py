@@ -6,8 +6,8 @@ from collections import Counter
 
 from pmutop import units
 from pmutop.moment import Moment
-from pmutop.tui.canvas import Line
 from pmutop.tui.columns import BARS
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5")

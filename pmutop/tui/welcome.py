@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pmutop import units
-from pmutop.tui.canvas import Line
 from pmutop.tui.headline import TIER_WORDS, tier_of
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 

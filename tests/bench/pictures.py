@@ -22,6 +22,7 @@ from pmutop.sources.attach import AttachSource
 from pmutop.training.catalogue import software
 from pmutop.training.workloads import start
 from pmutop.tui.app import PmutopApp
+from pmutop.tui.state import State
 
 SHOWN = ("fault-anonymous-16", "switch-pipe-1", "runqueue-integer-2")
 
@@ -30,7 +31,7 @@ async def picture(path: Path, width: int, height: int, slices: int) -> None:
     source = AttachSource()
     bundles, problems = fitting(source.header)
     engine = Engine(source.header, bundles)
-    app = PmutopApp(source.header, notes=notes(source.header, bundles, problems))
+    app = PmutopApp(State(source.header, notes(source.header, bundles, problems)))
     cpus = sorted(os.sched_getaffinity(0))
     with contextlib.ExitStack() as running:
         for name in SHOWN:

@@ -13,6 +13,7 @@ from pmutop import units
 from pmutop.tui.app import PmutopApp
 from pmutop.tui.columns import COLUMNS
 from pmutop.tui.keys import KEYS, VIM_KEYS
+from pmutop.tui.state import State
 
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
@@ -84,7 +85,10 @@ def play(script, size=(80, 24), world=None, greeting=False, **options):
     async def run():
         made = world or World(60)
         app = Counted(
-            made.header, options.pop("start", None), NOTES, ADVICE, options.pop("actions", None), **options
+            State(made.header, NOTES, ADVICE),
+            options.pop("start", None),
+            options.pop("actions", None),
+            **options,
         )
         app.state.greeting = greeting
         async with app.run_test(size=size) as pilot:
@@ -167,7 +171,7 @@ def test_sampling_starts_after_the_first_painted_frame_and_once():
     world = World(5)
 
     async def run():
-        app = Counted(world.header, lambda: seen.append(app.canvas.text()), NOTES)
+        app = Counted(State(world.header, NOTES), lambda: seen.append(app.canvas.text()))
         async with app.run_test() as pilot:
             await pilot.pause()
             await script(Play(app, pilot, world))

@@ -21,9 +21,9 @@ SGR_COLOUR = re.compile(rb"\x1b\[(?:[\d:]*;)*(?:3[0-9]|4[0-9]|9[0-7]|10[0-7])(?:
 
 
 class Session:
-    """tests/moments.py in a pseudo-terminal: `read` feeds what it sends to the emulator."""
+    """tests/moments.py (or `command`) in a pseudo-terminal: `read` feeds what it sends to the emulator."""
 
-    def __init__(self, columns=80, lines=24, rows=60, interval=0.1, flavour="", **environment):
+    def __init__(self, columns=80, lines=24, rows=60, interval=0.1, flavour="", command=(), **environment):
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             self.window(1, columns, lines)
@@ -31,7 +31,7 @@ class Session:
             clean |= {"TERM": "xterm-256color", "PYTHONPATH": str(TESTS.parent)} | environment
             os.execve(
                 sys.executable,
-                [sys.executable, str(TESTS / "moments.py"), str(rows), str(interval), "1e9", flavour],
+                [sys.executable, *(command or (str(TESTS / "moments.py"), str(rows), str(interval), "1e9", flavour))],
                 clean,
             )
         self.screen = pyte.Screen(columns, lines)
@@ -108,9 +108,46 @@ def restored(raw):
     """Did the last of each pair switch its mode off: alternate screen, hidden cursor, mouse, paste, focus, line wrap?"""
     for on, off in ((b"\x1b[?1049h", b"\x1b[?1049l"), (b"\x1b[?25l", b"\x1b[?25h"), (b"\x1b[?2004h", b"\x1b[?2004l"),
                     (b"\x1b[?1004h", b"\x1b[?1004l"), (b"\x1b[?7l", b"\x1b[?7h")):  # fmt: skip
-        assert raw.rfind(off) > raw.rfind(on), (on, raw[-300:])
+        assert on not in raw or raw.rfind(off) > raw.rfind(on), (on, raw[-300:])
+    assert b"\x1b[?1049h" in raw
     assert raw.rfind(b"\x1b[?1000l") >= raw.rfind(b"\x1b[?1000h")
     return True
+
+
+# pmutop, held where Textual would be loaded: by an import hook of the test's own.
+HELD = """
+import sys, time
+class Held:
+    def find_spec(self, name, *_):
+        if name == "textual":
+            time.sleep(float(sys.argv.pop(1)))
+            sys.meta_path.remove(self)
+sys.meta_path.insert(0, Held())
+from pmutop.cli import main
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.live
+def test_the_first_frame_needs_no_textual_and_keys_typed_on_it_count():
+    with Session(100, 30, command=("-c", HELD, "1")) as session:
+        session.read(r"Labels that can be seen here[\s\S]*F10Quit")
+        assert b"\x1b[?2004h" not in session.raw, "that is Textual's already"
+        assert not termios.tcgetattr(session.master)[3] & (termios.ECHO | termios.ICANON)
+        session.press("q")
+        assert session.wait(10) == 0
+        assert restored(session.raw)
+        assert termios.tcgetattr(session.master)[3] & termios.ECHO
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_on_the_first_frame_leaves_a_clean_terminal(number):
+    with Session(100, 30, command=("-c", HELD, "60")) as session:
+        session.read(r"F10Quit")
+        os.kill(session.pid, number)
+        assert session.wait() == 128 + number
+        assert restored_or_empty(session) and termios.tcgetattr(session.master)[3] & termios.ECHO
 
 
 def test_start_resize_and_quit():

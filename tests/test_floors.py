@@ -1,6 +1,9 @@
 """A file imports only from lower floors or its own folder; folders of one floor are strangers (DESIGN, 'The house')."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,26 @@ def test_imports_go_down(path):
     for line, room in imported_rooms(path):
         same_room = room == here or floor_of(room) == floor_of(here) == NOUNS
         assert same_room or floor_of(room) < floor_of(here), f"{path}:{line}: {here} may not import {room}"
+
+
+WATCHED = """
+import runpy, sys
+try:
+    runpy.run_module("pmutop", run_name="__main__")
+except SystemExit as end:
+    assert not end.code, end.code
+print("libcrypto" in open("/proc/self/maps").read(), file=sys.stderr)
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("command", [("log", "--slices", "1"), ("record", "slices.pmu", "--slices", "1")])
+def test_long_running_commands_do_not_carry_openssl(command, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, *command],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(PACKAGE.parent)},
+    )
+    assert done.stderr.splitlines()[-1] == "False", done.stderr

@@ -40,12 +40,18 @@ COMMANDS = {
     "manual": "the manual page, as roff",
 }
 DEFAULT = "screen"
+#: Commands that run for weeks on small machines. asyncio and hashlib would load OpenSSL (5 MB), which these never use.
+LEAN = {"screen", "log", "record", "replay", "flight"}
+OPENSSL = ("ssl", "_hashlib")
 ERROR, NOTICE = 3, 5  # priorities of syslog(3)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; return its exit code (DESIGN, 'Commands')."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and command_of(words) in LEAN:  # the process is ours alone
+        for module in OPENSSL:
+            sys.modules.setdefault(module, None)  # to an import: it is not there, and both know what to do then
     try:
         return run(words)
     except PmutopError as error:
@@ -65,7 +71,7 @@ def run(words: list[str]) -> int:
     if "--" in words:
         at = words.index("--")
         words, launched = words[:at], words[at + 1 :]
-    name = words[0] if words and words[0] in COMMANDS else DEFAULT
+    name = command_of(words)
     rest = words[1:] if words and words[0] in COMMANDS else words
     if name == DEFAULT and rest[:1] in (["-h"], ["--help"], ["help"]):
         print(overview())
@@ -78,6 +84,10 @@ def run(words: list[str]) -> int:
     options = parser.parse_args(rest)
     options.launched = launched
     return command.run(options)
+
+
+def command_of(words: list[str]) -> str:
+    return words[0] if words and words[0] in COMMANDS else DEFAULT
 
 
 def command_module(name: str):

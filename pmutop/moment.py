@@ -32,6 +32,10 @@ class Label(NamedTuple):
     def is_pathology(self) -> bool:
         return self.label.startswith("P_")
 
+    @property
+    def is_healthy(self) -> bool:
+        return self.label.startswith("N_")
+
 
 class Reason(NamedTuple):
     """One piece of evidence for the first label: an event, its share of the evidence, its value and the healthy twin's."""

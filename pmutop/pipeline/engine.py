@@ -17,7 +17,9 @@ from pmutop.slices import Exited, Header, RawSlice, Source, Task
 
 #: A row is judged if it ran or waited for a CPU for this many % of the slice, or ended it waiting for a disk;
 #: with less there is too little to judge by, and nothing is said.
-LEAST_ACTIVITY = 5.0
+LEAST_ACTIVITY = 0.5
+#: With less than this it may be called healthy, but whoever sleeps nearly all the time is stuck on nothing.
+LEAST_TO_BE_STUCK = 5.0
 DISK_WAIT = ord("D")
 #: A slice shorter than this part of the interval (the last of a run, a hurried stop) is not judged.
 LEAST_LENGTH = 0.5
@@ -77,19 +79,23 @@ class Engine:
         cpu, wait = increase[:, self.run_time] * per_cent, increase[:, self.run_delay] * per_cent
         state = levels[:, STATE]
         kernel = np.fromiter((task.kernel for task in roster.tasks), bool, size)
-        judged = np.flatnonzero(worth_judging(cpu, wait, state) & ~kernel)
+        judged = np.flatnonzero(worth_judging(cpu, wait, state, LEAST_ACTIVITY) & ~kernel)
+        stuck = worth_judging(cpu, wait, state, LEAST_TO_BE_STUCK)
         if len(judged) and not is_first and raw.seconds >= LEAST_LENGTH * self.header.interval:
             taken = increase[judged], state[judged], raw.seconds
             for model in self.trees:
                 verdicts = model.judge(*taken)
                 for row, *found in zip(judged.tolist(), *verdicts, strict=True):
+                    if not stuck[row] and not found[0][0].is_healthy:
+                        continue
                     if row not in labels or strength(found[0][0]) > strength(labels[row][0]):
                         labels[row] = found[0] + labels.get(row, ())
                         reasons[row], paths[row] = found[1], found[2]
                     else:
                         labels[row] += found[0]
             for svm in self.svms:
-                interference.update(zip(judged.tolist(), svm.judge(*taken), strict=True))
+                found = zip(judged.tolist(), svm.judge(*taken), strict=True)
+                interference.update((row, verdict) for row, verdict in found if stuck[row])
         if not is_first:
             self.neighbours.add(raw, roster, interference)
         return Moment(
@@ -168,9 +174,10 @@ class Engine:
         return rates
 
 
-def worth_judging(cpu: np.ndarray, wait: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """Rows about which something may be said: cpu and wait in % (rows,), state letters' codes (rows,) -> bool (rows,)."""
-    return (np.nan_to_num(cpu) + np.nan_to_num(wait) >= LEAST_ACTIVITY) | (state == DISK_WAIT)
+def worth_judging(cpu: np.ndarray, wait: np.ndarray, state: np.ndarray, least: float) -> np.ndarray:
+    """Rows that were active for `least` % of the slice, or ended it waiting for a disk: cpu and wait in % (rows,), state
+    letters' codes (rows,) -> bool (rows,)."""
+    return (np.nan_to_num(cpu) + np.nan_to_num(wait) >= least) | (state == DISK_WAIT)
 
 
 def strength(label: Label) -> tuple[bool, bool, float]:

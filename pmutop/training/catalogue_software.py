@@ -40,6 +40,9 @@ runqueue      stream     2    --workers 2 --size 4M
 runqueue      stream     5    --workers 5 --size 64K --as thread
 runqueue      calls      3    --workers 3
 runqueue      calls      4    --workers 4 --as thread
+runqueue      storm      2    --workers 2
+runqueue      storm      3    --workers 3
+runqueue      storm      5    --workers 5 --as thread
 runqueue      integer    3    --workers 3 --sharer-nice 1
 runqueue      float      4    --workers 4 --duty 50
 runqueue      integer    6    --workers 6 --duty 40 --period 30
@@ -214,6 +217,20 @@ timer     100  --rate 100 --size 2M
 timer     100  --rate 100 --size 200K
 timer     250  --rate 250 --size 1M
 timer     30   --rate 30 --size 10M
+timer     2    --rate 2 --size 5M
+timer     10   --rate 10 --size 4M
+timer     50   --rate 50 --size 500K
+timer     50w  --rate 50 --size 1M --workers 2
+timer     500  --rate 500 --size 100K
+timer     1000 --rate 1000 --size 20K --as thread
+loop      20   --rate 20 --size 4M
+loop      100  --rate 100 --size 50K
+loop      200  --rate 200 --size 500K
+loop      1000 --rate 1000 --size 30K
+scan      3    --rate 3 --size 300
+scan      10   --rate 10 --size 60
+scan      10b  --rate 10 --size 400
+scan      40   --rate 40 --size 20
 compress  16M  --size 16M
 compress  2M   --size 2M --workers 2
 btree     32M  --size 32M
@@ -234,6 +251,8 @@ python-words     -
 python-numbers   -
 python-objects   -
 python-matrices  -
+python-naps      -
+python-ticks     -
 """
 
 

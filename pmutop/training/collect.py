@@ -13,17 +13,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from pmutop.moment import Moment
-from pmutop.pipeline.engine import DISK_WAIT, Engine, worth_judging
+from pmutop.pipeline.engine import Engine, worth_judging
 from pmutop.recording import Reader, Recorder
 from pmutop.selection import Selection
 from pmutop.slices import Header, RawSlice, Source
 
-#: % of a CPU, run and wait together, from which a process of a run is an example of its label.
-WORTH = 10.0
+
+class Examples(NamedTuple):
+    """Which processes of a run are examples of its label: those active for `least` % of a slice (run and wait together:
+    a partner that only wakes and sleeps looks like a storm of its own), or only the started one, the main."""
+
+    least: float = 10.0
+    main: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,9 +137,8 @@ class Rows:
     pid: np.ndarray
 
 
-def rows_of(folder: Path, who: Callable[[Run], str] = lambda run: "all") -> Rows:
-    """Every judged row of every run; `who` says of a run whether `all` its processes count (that use `WORTH` of a CPU: a
-    partner that only wakes and sleeps looks like a storm of its own) or only the `main` one."""
+def rows_of(folder: Path, examples: Callable[[Run], Examples] = lambda run: Examples()) -> Rows:
+    """Every row of every run that is an example of its label."""
     runs = read_runs(folder)
     found: list[tuple] = []
     header = header_of(folder)
@@ -148,24 +153,19 @@ def rows_of(folder: Path, who: Callable[[Run], str] = lambda run: "all") -> Rows
                 if run.first - 3 <= moment.number <= run.last:
                     rows = families[number].rows(moment)
                     if moment.number >= run.first:
-                        found += judged_rows(moment, rows, number, None if who(run) == "all" else run.pid)
+                        found += judged_rows(moment, rows, number, run, examples(run))
         reader.close()
     columns = list(zip(*found, strict=True)) if found else [[]] * 5
     return Rows(header, runs, *(np.array(column) for column in columns))
 
 
-def judged_rows(moment: Moment, rows: Sequence[int], run: int, only: int | None) -> list[tuple]:
+def judged_rows(moment: Moment, rows: Sequence[int], number: int, run: Run, wanted: Examples) -> list[tuple]:
     state = np.array([ord(letter) for letter in moment.state])
-    worth = worth_judging(moment.cpu, moment.wait, state)
+    worth = worth_judging(moment.cpu, moment.wait, state, wanted.least)
     return [
-        (moment.counts[row], state[row], moment.seconds, run, moment.tasks[row].pid)
+        (moment.counts[row], state[row], moment.seconds, number, moment.tasks[row].pid)
         for row in rows
-        if worth[row]
-        and (
-            moment.tasks[row].pid == only
-            if only
-            else moment.cpu[row] + moment.wait[row] >= WORTH or state[row] == DISK_WAIT
-        )
+        if worth[row] and (not wanted.main or moment.tasks[row].pid == run.pid)
     ]
 
 

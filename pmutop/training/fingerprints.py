@@ -19,8 +19,9 @@ from pmutop.analysis.selection import key_events
 from pmutop.analysis.tree import C45Tree
 from pmutop.bundle import Bundle
 from pmutop.errors import PmutopError
+from pmutop.pipeline.engine import LEAST_ACTIVITY, LEAST_TO_BE_STUCK
 from pmutop.pipeline.features import Features
-from pmutop.training.collect import Rows, hashes, rows_of
+from pmutop.training.collect import Examples, Rows, hashes, rows_of
 from pmutop.training.labels import Workload
 from pmutop.training.tiers import Tier
 
@@ -48,7 +49,7 @@ class Dataset:
 
 def dataset(tier: Tier, folder: Path, workloads: dict[str, Workload]) -> tuple[Rows, Dataset]:
     """Every judged row of the training in `folder`; where there are optional events also as without them."""
-    rows = rows_of(folder, lambda run: "all" if workloads[run.name].who == "all" else "main")
+    rows = rows_of(folder, lambda run: examples(workloads[run.name]))
     if not len(rows.counts):
         raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
     X = table(rows, tier.features)
@@ -69,6 +70,13 @@ def dataset(tier: Tier, folder: Path, workloads: dict[str, Workload]) -> tuple[R
         kept = (y != "N_OS") | (X[:, tier.features.index(WAITING)] < UNDISTURBED)
         X, y, run = X[kept], y[kept], run[kept]
     return rows, Dataset(tier, X, y, run, each)
+
+
+def examples(workload: Workload) -> Examples:
+    """The live pipeline judges with less: that is what a healthy program that mostly sleeps must teach."""
+    if not workload.pathological:
+        return Examples(LEAST_ACTIVITY)
+    return Examples() if workload.who == "all" else Examples(LEAST_TO_BE_STUCK, main=True)
 
 
 def table(rows: Rows, names: Sequence[str]) -> np.ndarray:

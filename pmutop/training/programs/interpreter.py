@@ -35,7 +35,25 @@ def matrices(state):
     return len(c) == n
 
 
-BODIES = {"words": words, "numbers": numbers, "objects": objects, "matrices": matrices}
+def naps(state):
+    total = sum(range(20000 + state % 2))
+    time.sleep(0.02)
+    return total > 0
+
+
+def ticks(state):
+    time.sleep(0.002)
+    return state >= 0
+
+
+BODIES = {
+    "words": words,
+    "numbers": numbers,
+    "objects": objects,
+    "matrices": matrices,
+    "naps": naps,
+    "ticks": ticks,
+}
 
 
 def main():

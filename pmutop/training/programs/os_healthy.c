@@ -2,6 +2,8 @@
  * Unit: one step of the body, the same for ever; --size sets the memory, --rate the events a second of the timer. */
 #include "program.h"
 #include <math.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 static long size, rate;
 static char *data;
@@ -9,7 +11,7 @@ static int file;
 
 static const char *const kinds[] = {"integer", "float",    "stream", "hash",  "allocate", "timer", "compress",
                                     "btree",   "pager",    "sort",   "text",  "matrix",   "log",   "random",
-                                    NULL};
+                                    "loop",    "scan",     NULL};
 
 static double integer(struct worker *worker)
 {
@@ -63,6 +65,38 @@ static double timer(struct worker *worker) /* a frame of work `rate` times a sec
 {
     worker->random = compute(worker->random, size);
     nanosleep(&(struct timespec){0, 1000000000 / rate}, NULL);
+    return 1;
+}
+
+static double loop(struct worker *worker) /* a server that is hardly asked: an event, a little work, and to sleep again */
+{
+    static __thread int poll = -1, clock;
+    struct epoll_event event = {.events = EPOLLIN};
+    uint64_t times;
+    if (poll < 0) {
+        struct itimerspec every = {{0, 1000000000 / rate}, {0, 1000000000 / rate}};
+        poll = epoll_create1(0), clock = timerfd_create(CLOCK_MONOTONIC, 0);
+        if (timerfd_settime(clock, 0, &every, NULL) || epoll_ctl(poll, EPOLL_CTL_ADD, clock, &event))
+            fail("cannot set a timer");
+    }
+    if (epoll_wait(poll, &event, 1, 1000) == 1 && read(clock, &times, sizeof times) != sizeof times)
+        fail("cannot read a timer");
+    worker->random = compute(worker->random, size);
+    return 1;
+}
+
+static double scan(struct worker *worker) /* what a monitor does: `size` files of /proc read, and to sleep again */
+{
+    static const char *const files[] = {"/proc/self/stat", "/proc/self/status", "/proc/loadavg", "/proc/meminfo"};
+    char text[4096];
+    for (long i = 0; i < size; i++) {
+        int one = open(files[i % 4], O_RDONLY);
+        ssize_t length = read(one, text, sizeof text);
+        close(one);
+        for (ssize_t at = 0; at < length; at++)
+            worker->random = worker->random * 31 + (uint8_t)text[at];
+    }
+    nanosleep(&(struct timespec){0, 1000000000 / rate - 1}, NULL);
     return 1;
 }
 
@@ -181,7 +215,8 @@ static double random_access(struct worker *worker) /* a healthy program to the k
 }
 
 static double (*const bodies[])(struct worker *) = {integer,  floating, stream, hash,      allocate, timer,    compress,
-                                                    btree,    pager,    sort,   text_work, matrix,   log_line, random_access};
+                                                    btree,    pager,    sort,   text_work, matrix,   log_line, random_access,
+                                                    loop,     scan};
 static int kind;
 
 static void work(struct worker *worker)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pwd
 import resource
 import time
 from collections import OrderedDict
@@ -24,6 +23,7 @@ from pmutop.refusal import meaning, paranoid_level
 from pmutop.slices import Born, Exited, Header, RawSlice, Record, Renamed, Task
 from pmutop.sources import cores, machine
 from pmutop.sources.budget import fitting
+from pmutop.sources.identity import Users, cgroup_of, cmdline_of
 from pmutop.sysfs import resolve
 from pmutop.topology import Pmu
 
@@ -70,7 +70,7 @@ class AttachSource:
         self.next_ref = 1
         self.known: dict[tuple[int, int], Task] = {}  # by (pid, tid): from the reader that went before
         self.starved = 0
-        self.users: dict[int, str] = {}
+        self.users = Users()
         self.header = Header(
             version=__version__,
             host=machine.host(),
@@ -159,23 +159,11 @@ class AttachSource:
             ppid=ppid,
             start=round(self.boot_time + ticks / self.tick, 2),
             comm=comm.decode(errors="surrogateescape"),
-            user=self.user_of(pid),
-            cgroup=read_text(f"/proc/{pid}/cgroup").rpartition("::")[2].strip() if main else "",
-            cmdline=read_text(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " ") if main else "",
+            user=self.users.of(pid),
+            cgroup=cgroup_of(pid) if main else "",
+            cmdline=cmdline_of(pid) if main else "",
             kernel=kernel,
         )
-
-    def user_of(self, pid: int) -> str:
-        try:
-            uid = os.stat(f"/proc/{pid}").st_uid
-        except OSError:
-            return ""
-        if uid not in self.users:
-            try:
-                self.users[uid] = pwd.getpwuid(uid).pw_name
-            except KeyError:
-                self.users[uid] = str(uid)
-        return self.users[uid]
 
     # ----------------------------------------------------------------------------------------------- the hot set
 
@@ -328,11 +316,3 @@ def prefer_real_time() -> None:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(10))
     except OSError:
         pass
-
-
-def read_text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return file.read(4096).decode(errors="surrogateescape")
-    except OSError:
-        return ""

@@ -7,7 +7,6 @@ user or control group), is read from /proc again.
 from __future__ import annotations
 
 import os
-import pwd
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from pmutop._proc import Scanner
 from pmutop._switches import EXECED, EXITED, FORKED, MET, RENAMED, Sealed, Switches
 from pmutop.slices import Born, Exited, Record, Renamed, Task
 from pmutop.sources import machine
+from pmutop.sources.identity import Users, cgroup_of, cmdline_of, read_text
 
 KTHREADD = 2  # the parent of every kernel thread, include/linux/kthread.h
 RESYNC = 30.0  # seconds between two looks at the list of processes
@@ -32,7 +32,7 @@ class People:
         self.last_ref = 0  # the highest ever given, also to those that are gone
         self.refs: dict[int, int] = {}  # living tid -> ref
         self.unread: deque[int] = deque()  # refs whose command line and control group were never read
-        self.users: dict[int, str] = {}
+        self.users = Users()
         self.boot_time = machine.boot_time()
         self.wall = time.time() - time.monotonic()
         self.ticks = os.sysconf("SC_CLK_TCK")
@@ -52,7 +52,7 @@ class People:
             start = round(self.boot_time + ticks / self.ticks, 2)
             name = comm.decode(errors="surrogateescape")
             records.append(
-                self.add(Task(ref, pid, tid, ppid, start, name, self.user_of(pid), "", "", kernel))
+                self.add(Task(ref, pid, tid, ppid, start, name, self.users.of(pid), "", "", kernel))
             )
             if pid == tid and not kernel:
                 self.unread.append(ref)
@@ -84,7 +84,7 @@ class People:
         start = round(self.boot_time + int(fields[19]) / self.ticks, 2)
         kernel = bool(int(fields[6]) & 0x00200000)  # PF_KTHREAD, include/linux/sched.h
         task = Task(
-            ref, pid, tid, int(fields[1]), start, head.partition("(")[2], self.user_of(pid), "", "", kernel
+            ref, pid, tid, int(fields[1]), start, head.partition("(")[2], self.users.of(pid), "", "", kernel
         )
         return self.told(task)
 
@@ -113,7 +113,7 @@ class People:
                     continue
                 task = known._replace(comm=name)
                 if kind == EXECED:
-                    task = self.told(task._replace(kernel=False, user=self.user_of(pid) or known.user))
+                    task = self.told(task._replace(kernel=False, user=self.users.of(pid) or known.user))
                 self.tasks[ref] = task
                 records.append(Renamed(task))
         for slot in renamed:
@@ -168,9 +168,7 @@ class People:
         """The task with the command line and control group that /proc shows now."""
         if task.pid != task.tid or task.kernel:
             return task
-        cgroup = read_text(f"/proc/{task.pid}/cgroup").rpartition("::")[2].strip()
-        cmdline = read_text(f"/proc/{task.pid}/cmdline").rstrip("\0").replace("\0", " ")
-        return task._replace(cgroup=cgroup or task.cgroup, cmdline=cmdline)
+        return task._replace(cgroup=cgroup_of(task.pid) or task.cgroup, cmdline=cmdline_of(task.pid))
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -184,23 +182,3 @@ class People:
         del self.tasks[task.ref]
         if self.refs.get(task.tid) == task.ref:
             del self.refs[task.tid]
-
-    def user_of(self, pid: int) -> str:
-        try:
-            uid = os.stat(f"/proc/{pid}").st_uid
-        except OSError:
-            return ""
-        if uid not in self.users:
-            try:
-                self.users[uid] = pwd.getpwuid(uid).pw_name
-            except KeyError:
-                self.users[uid] = str(uid)
-        return self.users[uid]
-
-
-def read_text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return file.read(4096).decode(errors="surrogateescape")
-    except OSError:
-        return ""

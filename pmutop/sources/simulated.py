@@ -21,7 +21,8 @@ from pathlib import Path
 from pmutop.errors import PmutopError, UsageError
 from pmutop.events import PROC_EVENTS, Event
 from pmutop.slices import Record, Task
-from pmutop.sources.attach import AttachSource, read_text
+from pmutop.sources.attach import AttachSource
+from pmutop.sources.identity import read_text
 from pmutop.topology import Machine
 
 MODELLED = -2  # Event.type: neither perf's nor /proc's

@@ -141,8 +141,11 @@ def test_exec_and_a_new_name_are_told(seen):
 
 def test_threads_are_tasks_of_their_process(seen, load):
     seen.take(2)
-    process = load("threads", 1)
-    seen.take(4)
+    process = load("threads", 20)
+    for _ in range(40):
+        seen.take()
+        if len(seen.of_pid(process.pid)) == 5:
+            break
     tasks = [seen.tasks[ref] for ref in seen.of_pid(process.pid)]
     assert len(tasks) == 5
     assert sum(task.is_process for task in tasks) == 1

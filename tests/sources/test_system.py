@@ -141,7 +141,7 @@ def test_exec_and_a_new_name_are_told(seen):
 
 def test_threads_are_tasks_of_their_process(seen, load):
     seen.take(2)
-    process = load("threads", 20)
+    process = load("threads", 5)
     for _ in range(40):
         seen.take()
         if len(seen.of_pid(process.pid)) == 5:

@@ -1,0 +1,64 @@
+"""What `pmutop validate` found: a verdict per event, kept per machine in one small JSON file of the user's.
+
+A source's header carries the verdict behind what the event was before ("counted, trust above 250"), so recordings and logs
+say with which confidence they were made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from pmutop.slices import Header
+
+VERDICT = re.compile(r"trust|trust above [0-9.e+]{1,16}|do not trust")
+
+
+def file() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("pmutop")) / "trust.json"
+
+
+def machine_of(header: Header) -> str:
+    """Verdicts hold for one kind of processor under one kernel."""
+    return f"{header.machine.get('processor', '')} {header.machine.get('kernel', '')}"
+
+
+def read() -> dict:
+    """{machine: {tier: {event: verdict}}}; what is not there or not of that form counts for nothing."""
+    try:
+        held = json.loads(file().read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return held if isinstance(held, dict) else {}
+
+
+def keep(machine: str, tier: str, verdicts: Mapping[str, str]) -> Path:
+    """Write the verdicts of one tier, beside those of other tiers and machines; returns the file."""
+    held, target = read(), file()
+    tiers = held.get(machine)
+    held[machine] = (tiers if isinstance(tiers, dict) else {}) | {tier: dict(verdicts)}
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    part.write_text(json.dumps(held, indent=1) + "\n")
+    os.replace(part, target)
+    return target
+
+
+def judged(header: Header) -> Header:
+    """The header with each event's verdict in its `trust`; events that nobody validated here stay as they are."""
+    found = read().get(machine_of(header))
+    if not isinstance(found, dict):
+        return header
+    events = []
+    for event in header.events:
+        tier = found.get(event.tier)
+        verdict = tier.get(event.name) if isinstance(tier, dict) else None
+        known = isinstance(verdict, str) and VERDICT.fullmatch(verdict)
+        events.append(replace(event, trust=f"{event.trust}, {verdict}") if known else event)
+    return replace(header, events=tuple(events))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pmutop.errors import NoPermission
 from pmutop.slices import Header
 
 VERDICT = re.compile(r"trust|trust above [0-9.e+]{1,16}|do not trust")
@@ -38,16 +39,29 @@ def read() -> dict:
     return held if isinstance(held, dict) else {}
 
 
-def keep(machine: str, tier: str, verdicts: Mapping[str, str]) -> Path:
-    """Write the verdicts of one tier, beside those of other tiers and machines; returns the file."""
-    held, target = read(), file()
-    tiers = held.get(machine)
-    held[machine] = (tiers if isinstance(tiers, dict) else {}) | {tier: dict(verdicts)}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(target.name + ".part")
-    part.write_text(json.dumps(held, indent=1) + "\n")
-    os.replace(part, target)
-    return target
+def keep(machine: str, tier: str, verdicts: Mapping[str, str]) -> None:
+    """Keep verdicts of one tier, beside those of its other events, other tiers and other machines."""
+    tiers = read().get(machine)
+    tiers = tiers if isinstance(tiers, dict) else {}
+    before = tiers.get(tier)
+    write(machine, tiers | {tier: (before if isinstance(before, dict) else {}) | dict(verdicts)})
+
+
+def forget(machine: str) -> None:
+    write(machine, {})
+
+
+def write(machine: str, tiers: Mapping[str, dict]) -> None:
+    held, target = read() | {machine: tiers}, file()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        part.write_text(json.dumps(held, indent=1) + "\n")
+        os.replace(part, target)
+    except OSError as error:
+        raise NoPermission(
+            f"cannot write {target}: {error.strerror}", "XDG_DATA_HOME says where it is"
+        ) from None
 
 
 def judged(header: Header) -> Header:

@@ -82,8 +82,7 @@ def run(options: argparse.Namespace) -> int:
     reader.close()
     machine = trust.machine_of(header)
     if options.forget:
-        for tier in TIERS:
-            trust.keep(machine, tier, {})
+        trust.forget(machine)
         return 0
     program = options.program or str(build("micro"))
     told = []

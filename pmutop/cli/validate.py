@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="these benchmarks only: linear loop array shuffled pages switches forks syscalls clock",
     )
     parser.add_argument(
-        "--program", metavar="FILE", help="the built programs/micro.c (default: built here, with gcc)"
+        "--program", metavar="FILE", help="the built training/micro.c (default: built here, with gcc)"
     )
     parser.add_argument(
         "--fresh", action="store_true", help="forget what an interrupted validation has measured"
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     if options.forget:
         trust.forget(machine)
         return 0
-    program = options.program or str(build("micro"))
+    program = options.program or str(build(validation.MICRO))
     told = []
     for name in options.tier or TIERS:
         try:

@@ -1,6 +1,6 @@
 """Micro-benchmarks of known counts, run and counted: what `analysis/accuracy.py` judges the counters by.
 
-Source: Korn, Teller and Castillo, sections 2.2 and 2.3. programs/micro.c holds the benchmarks; here stand their sizes, which
+Source: Korn, Teller and Castillo, sections 2.2 and 2.3. micro.c holds the benchmarks; here stand their sizes, which
 events they are to judge on which tier, and the interfaces that count them: the whole process (the paper's perfex), the region
 around the work (libperfex; pmutop_region.h) and the simulator (sim-outorder).
 """
@@ -31,6 +31,8 @@ from pmutop.analysis.accuracy import (
 from pmutop.errors import PmutopError
 from pmutop.events import PROC, PROC_EVENTS, Event
 
+MICRO = str(Path(__file__).with_name("micro.c"))
+
 #: Counts `events` over one run of a command, in their order; NaN where the interface cannot count one.
 Interface = Callable[[Sequence[Event], list[str]], list[float]]
 
@@ -47,7 +49,7 @@ def sizes_of(smallest: int, largest: int, unit: int = 1) -> tuple[int, ...]:
     return tuple((np.unique(steps.round().astype(int)) * unit).tolist())
 
 
-#: The benchmarks of programs/micro.c by name, each with its sizes.
+#: The benchmarks of micro.c by name, each with its sizes.
 SIZES = {
     "linear": sizes_of(100, 500_000),
     "loop": sizes_of(10, 200_000),

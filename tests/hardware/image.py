@@ -243,8 +243,8 @@ def cross_built(folder: Path) -> Path:
     for name in PROGRAMS:
         if copied(HERE / "inside" / f"{name}.c", built / f"{name}.c") or not (built / name).exists():
             run(CC, *flags, "-o", built / name, built / f"{name}.c")
-    carried = REPOSITORY / "pmutop/training/programs"
-    sources = [*carried.glob("*.h"), REPOSITORY / "pmutop/pmutop_region.h", carried / "micro.c"]
+    training = REPOSITORY / "pmutop/training"
+    sources = [*training.glob("programs/*.h"), REPOSITORY / "pmutop/pmutop_region.h", training / "micro.c"]
     changed = [copied(source, built / "carried" / source.name) for source in sources]
     if any(changed) or not (built / "micro").exists():
         run(CC, *flags, "-o", built / "micro", built / "carried/micro.c")

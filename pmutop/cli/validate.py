@@ -28,7 +28,7 @@ from pmutop.errors import PmutopError, UsageError
 
 if TYPE_CHECKING:
     from pmutop.analysis.accuracy import Geometry
-    from pmutop.training.validation import Interface, Row, Tier
+    from pmutop.training.validation import Interface, Row, Tier, Validation
 
 TIERS = ("software", "simulated", "hardware")
 TOLD = 10  # times that the time left is said
@@ -125,11 +125,30 @@ def validate(tier: Tier, program: str, only: Sequence[str], options: argparse.Na
         notes.unlink()
     return {
         "tier": tier.name,
+        "large": against_simulator(validation) if tier.name == "hardware" else {},
         "repetitions": repetitions,
         "geometry": asdict(geometry),
         "rows": [told(row) for row in rows],
         "verdicts": verdicts(rows),
     }
+
+
+def against_simulator(validation: Validation) -> dict[str, tuple[float, float]]:
+    """A large program by the counters and by the simulator; nothing where it cannot be built or simulated here."""
+    from pmutop.training.validation import LARGE, Simulator, count_process, large
+    from pmutop.training.workloads import build
+
+    try:
+        command = [str(build(LARGE[0])), *LARGE[1:]]
+        simulator = Simulator()
+    except PmutopError as error:
+        say(f"pmutop validate: no large program against the simulator: {error}")
+        return {}
+    try:
+        say(f"pmutop validate: {' '.join(LARGE)} by the counters and by the simulator")
+        return large(validation.groups, validation.tier, count_process, simulator, command)
+    finally:
+        simulator.close()
 
 
 @contextmanager
@@ -207,6 +226,11 @@ def table(found: dict) -> str:
         )
     widths = [max(len(line[at]) for line in lines) for at in range(len(HEAD))]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+    text += [
+        f"large program: {event} {number(counted)}, {counted / modelled - 1:+.1%} against the simulator"
+        for event, (counted, modelled) in found["large"].items()
+        if modelled
+    ]
     return "\n".join([f"{found['tier']} tier, {found['repetitions']} repetitions", *text])
 
 

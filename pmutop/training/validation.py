@@ -41,6 +41,7 @@ SIMULATED_RUNS = 2  # the second proves that the first is no accident
 INSTRUCTION = 4  # bytes of each of Linear's, on every architecture that micro.c knows
 TRIPLES = 33  # loads, additions and stores of a turn of Loop
 SECOND_TLB = 2048  # pages, of the simulator
+LARGE = ("app_stencil", "--side", "1000", "--iterations", "4")  # in the place of the paper's Sweep3D
 
 
 def sizes_of(smallest: int, largest: int, unit: int = 1) -> tuple[int, ...]:
@@ -188,6 +189,7 @@ def count_process(events: Sequence[Event], command: list[str]) -> list[float]:
     child = os.fork()
     if not child:
         try:
+            os.dup2(os.open(os.devnull, os.O_RDWR), 1)
             os.kill(os.getpid(), signal.SIGSTOP)
             os.execv(command[0], command)
         finally:
@@ -253,7 +255,8 @@ class Simulator:
         from pmutop.sources.simulated import COUNTERS
 
         # an environment of its own: what stands there moves the stack, and with it the sets of the caches
-        with subprocess.Popen(self.source.wrap(command), env={}, stdin=subprocess.DEVNULL) as process:
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        with subprocess.Popen(self.source.wrap(command), env={}, **quiet) as process:
             check(command, process.wait())
         self.source.find_new()
         place = self.source.place.pop((process.pid, process.pid))
@@ -389,6 +392,28 @@ def rows_of(validation: Validation, geometry: Geometry) -> list[Row]:
             )
         )
     return rows
+
+
+def large(
+    groups: Mapping[str, list[list[Event]]],
+    tier: Tier,
+    count: Interface,
+    simulator: Interface,
+    command: list[str],
+) -> dict[str, tuple[float, float]]:
+    """The last step (section 4): a program whose counts nobody can predict, event -> (counted, the simulator's); what
+    `count` could not count is left out."""
+    from pmutop.sources.simulated import SIMULATED_EVENTS
+
+    modelled = dict(zip((event.name for event in SIMULATED_EVENTS), simulator(SIMULATED_EVENTS, command)))
+    found = {}
+    for benchmark, formed in groups.items():
+        for group in formed:
+            for event, value in zip(group, count(group, command)):
+                quantity = tier.events[benchmark][event.name]
+                if quantity in modelled and not np.isnan(value):
+                    found[event.name] = (value, modelled[quantity])
+    return found
 
 
 def verdicts(rows: Sequence[Row]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pmutop import trust
 from pmutop._perf import CountError, Group
 from pmutop.analysis.accuracy import Geometry
 from pmutop.cli import main
+from pmutop.cli.validate import table
 from pmutop.errors import PmutopError
 from pmutop.events import Event, generic
 from pmutop.slices import Header
@@ -142,6 +143,27 @@ def test_the_simulator_repeats_to_the_digit_and_counts_every_instruction(simulat
     predicted = validation.predict("loop", (200,), Geometry())
     for event in ("instructions", "loads", "stores", "branches"):
         assert long[event] - short[event] == predicted[event][0], event
+
+
+def test_a_large_program_is_held_against_the_simulator(simulator, program):
+    """With the simulator itself, skewed, in the place of a PMU that is not here."""
+    names = ("instructions", "L1-dcache-loads")
+    groups = {"loop": [[generic(name) for name in names]]}
+    right = dict(
+        zip(simulated.COUNTERS, simulator(simulated.SIMULATED_EVENTS, [program, "loop", "50"]), strict=True)
+    )
+
+    def counters(events, command):
+        assert [event.name for event in events] == list(names)
+        return [1.25 * right["instructions"], right["loads"]]
+
+    found = validation.large(groups, TIERS["hardware"], counters, simulator, [program, "loop", "50"])
+    assert found == {
+        "instructions": (1.25 * right["instructions"], right["instructions"]),
+        "L1-dcache-loads": (right["loads"], right["loads"]),
+    }
+    shown = table({"tier": "hardware", "repetitions": 1, "rows": [], "large": found})
+    assert "instructions" in shown and "+25.0% against the simulator" in shown
 
 
 # ---- verdicts that are kept ----

@@ -28,7 +28,8 @@ from pmutop.errors import PmutopError, UsageError
 
 if TYPE_CHECKING:
     from pmutop.analysis.accuracy import Geometry
-    from pmutop.training.validation import Interface, Row, Tier, Validation
+    from pmutop.training.interfaces import Interface
+    from pmutop.training.validation import Row, Tier, Validation
 
 TIERS = ("software", "simulated", "hardware")
 TOLD = 10  # times that the time left is said
@@ -135,7 +136,8 @@ def validate(tier: Tier, program: str, only: Sequence[str], options: argparse.Na
 
 def against_simulator(validation: Validation) -> dict[str, tuple[float, float]]:
     """A large program by the counters and by the simulator; nothing where it cannot be built or simulated here."""
-    from pmutop.training.validation import LARGE, Simulator, count_process, large
+    from pmutop.training.interfaces import Simulator, count_process
+    from pmutop.training.validation import LARGE, large
     from pmutop.training.workloads import build
 
     try:
@@ -156,7 +158,7 @@ def interfaces_of(tier: Tier) -> Iterator[tuple[dict[str, Interface], Geometry]]
     """The tier's interfaces by name, and the sizes that predictions are made with."""
     from pmutop.analysis.accuracy import Geometry
     from pmutop.sources.simulated import machine_caches
-    from pmutop.training.validation import Simulator, count_process, count_region
+    from pmutop.training.interfaces import Simulator, count_process, count_region
 
     if tier.interfaces == ("simulator",):
         simulator = Simulator()

@@ -18,7 +18,8 @@ from pmutop.events import Event, generic
 from pmutop.slices import Header
 from pmutop.sources import simulated
 from pmutop.training import validation
-from pmutop.training.validation import TIERS, Simulator, Validation, count_process, count_region
+from pmutop.training.interfaces import Simulator, count_process, count_region
+from pmutop.training.validation import TIERS, Validation
 from pmutop.training.workloads import build
 
 pytestmark = pytest.mark.skipif(not shutil.which("gcc"), reason="there is no gcc")

@@ -59,7 +59,7 @@ def merged(method):
 
 
 def check_runs_are_combined():
-    """A cycle is a quarter of an instruction here, so that a task joined from two runs tells by how much it was torn."""
+    """An instruction is four cycles here, so that a task joined from two runs tells by how much it was torn."""
     facts = {}
     for method in METHODS:
         tasks, ratios = merged(method)

@@ -33,8 +33,8 @@ int main(int argc, char **argv)
 	if (write(1, "ready\n", 6) < 0 || read(0, &byte, 1) < 0)
 		return 1;
 	while (rounds--) {
-		spin(upto(200000));
-		for (uint64_t calls = upto(1000); calls; calls--)
+		spin(upto(2000000)); /* up to 16 ms of guest time, and so are the calls */
+		for (uint64_t calls = upto(700); calls; calls--)
 			syscall(SYS_getppid);
 	}
 	return 0;

@@ -118,9 +118,17 @@ def validate(tier: Tier, program: str, only: Sequence[str], options: argparse.Na
         for event, why in validation.absent.items():
             say(f"pmutop validate: {event} left out: {why}")
         rounds = SIMULATED_RUNS if tier.name == "simulated" else options.repetitions
-        for done, left in validation.measure(rounds, options.fresh):
-            if done in (1, 2) or done * TOLD // rounds != (done - 1) * TOLD // rounds:
-                say(f"pmutop validate: {tier.name}, {done} of {rounds} rounds, {units.duration(left)} left")
+        try:
+            for done, left in validation.measure(rounds, options.fresh):
+                if done in (1, 2) or done * TOLD // rounds != (done - 1) * TOLD // rounds:
+                    say(
+                        f"pmutop validate: {tier.name}, {done} of {rounds} rounds, {units.duration(left)} left"
+                    )
+        except KeyboardInterrupt:
+            say(
+                f"pmutop validate: stopped; the same command goes on behind {len(validation.done) - 1} rounds"
+            )
+            raise
         rows = rows_of(validation, geometry)
         repetitions = len(validation.done) - 1
         notes.unlink()

@@ -23,7 +23,7 @@ from pmutop.analysis.accuracy import (
     predict_linear,
     predict_loop,
 )
-from pmutop.errors import PmutopError
+from pmutop.errors import PmutopError, UsageError
 from pmutop.events import PROC_EVENTS, Event
 from pmutop.training.interfaces import Interface
 
@@ -185,6 +185,10 @@ class Validation:
         only: Sequence[str] = (),
     ) -> None:
         self.tier, self.program, self.interfaces, self.notes = tier, program, dict(interfaces), notes
+        if only and not set(only) & set(tier.events):
+            raise UsageError(
+                f"{' '.join(only)}: no benchmark of the {tier.name} tier", f"it has {' '.join(tier.events)}"
+            )
         groups, self.absent = events_of(tier)
         self.groups = {name: held for name, held in groups.items() if not only or name in only}
         if not self.groups:

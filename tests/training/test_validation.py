@@ -218,4 +218,5 @@ def test_the_command_prints_stores_and_forgets(countable, tmp_path, monkeypatch,
     assert main(["validate", "--forget"]) == 0
     assert trust.judged(HEADER) == HEADER and not any(trust.read().values())
     assert main(["validate", "--only", "nonsense"]) == 2
+    assert main(["validate", "--tier", "software", "--only", "loop"]) == 2
     assert main(["validate", "--repetitions", "0"]) == 2

@@ -30,7 +30,7 @@ class Event:
     filter: str = ""
     pmu: str = ""
     mode: str = ""  # 'u': in user mode only, 'k': in the kernel only, '': in both
-    trust: str = "counted"  # counted | modelled | what `pmutop validate` found
+    trust: str = "counted"  # counted | modelled; behind it what `pmutop validate` found here
 
 
 def proc_event(name: str, unit: str) -> Event:

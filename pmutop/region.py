@@ -1,6 +1,6 @@
 """Mark regions of a Python program, so that each counts as a task of its own: `with region("solve"): ...`.
 
-The counterpart of ext/pmutop_region.h, and of one format with it. Without PMUTOP_REGIONS in the environment a mark does
+The counterpart of pmutop_region.h (in this folder), and of one format with it. Without PMUTOP_REGIONS in the environment a mark does
 nothing. With it, each thread opens its own counter group for the events in PMUTOP_EVENTS (`environment` writes both) and
 each region that ends adds a line to that file, a wide CSV: type (the name), path (the place) and a column per event. The
 n-th region inside another gets that one's place and .n; a program that hands tasks to several threads gives the

@@ -79,7 +79,7 @@ def program(request, tmp_path):
         pytest.skip("no gcc")
     source = tmp_path / "program.c"
     source.write_text(C_PROGRAM)
-    build = ["gcc", "-std=gnu99", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", f"-I{ROOT / 'ext'}"]
+    build = ["gcc", "-std=gnu99", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread", f"-I{ROOT / 'pmutop'}"]
     subprocess.run([*build, str(source), "-o", str(tmp_path / "program")], check=True)
     return [str(tmp_path / "program")]
 

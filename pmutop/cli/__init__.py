@@ -35,6 +35,7 @@ COMMANDS = {
     "group": "events that say the same, and a leader for each group",
     "combine": "one profile from runs that counted different events",
     "compare": "how far such a profile is from runs that counted all at once",
+    "validate": "how far each counter can be trusted here, by programs of known counts",
     "demo": "a two-minute tour on workloads of its own",
     "completions": "completions for bash, zsh or fish",
     "manual": "the manual page, as roff",

@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 
-from pmutop import units
+from pmutop import trust, units
 from pmutop.bundle import Bundle, fitting
 from pmutop.errors import PmutopError, UsageError
 from pmutop.recording import Recorder
@@ -115,8 +115,14 @@ def duration(text: str) -> float:
 
 
 def open_source(options: argparse.Namespace) -> Source:
-    """The source that --source names; auto is the system reader where it may be used, else the attach reader, which
-    then says why."""
+    """The source that --source names, its events with the verdicts that `pmutop validate` found on this machine."""
+    source = choose_source(options)
+    source.header = trust.judged(source.header)
+    return source
+
+
+def choose_source(options: argparse.Namespace) -> Source:
+    """auto is the system reader where it may be used, else the attach reader, which then says why."""
     from pmutop.sources.attach import AttachSource
 
     if options.source == "simulated":

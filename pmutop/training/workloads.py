@@ -22,6 +22,7 @@ from pmutop.errors import PmutopError, UsageError
 from pmutop.training.labels import Workload
 
 PROGRAMS = Path(__file__).parent / "programs"
+PACKAGE = Path(__file__).parent.parent  # where pmutop_region.h is
 
 #: A pathological variant is admitted when its twin does at least so many times its work (DESIGN, "Words").
 ADMISSION = 1.3
@@ -65,7 +66,8 @@ def build(program: str, options: Sequence[str] = ("-O2",), folder: Path | None =
     if not source.exists():
         raise UsageError(f"there is no training program {program}")
     gcc, version = _compiler()
-    parts = [source.read_bytes(), *(header.read_bytes() for header in sorted(PROGRAMS.glob("*.h")))]
+    headers = (*sorted(PROGRAMS.glob("*.h")), *sorted(PACKAGE.glob("*.h")))
+    parts = [source.read_bytes(), *(header.read_bytes() for header in headers)]
     parts += [version.encode(), " ".join((*ALWAYS, *options)).encode()]
     digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     folder = folder or cache_folder()
@@ -76,7 +78,17 @@ def build(program: str, options: Sequence[str] = ("-O2",), folder: Path | None =
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as room:
         made = Path(room) / source.stem
-        command = [gcc, *ALWAYS, f"-I{PROGRAMS}", *options, str(source), "-o", str(made), "-lm"]
+        command = [
+            gcc,
+            *ALWAYS,
+            f"-I{PROGRAMS}",
+            f"-I{PACKAGE}",
+            *options,
+            str(source),
+            "-o",
+            str(made),
+            "-lm",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if done.returncode:
             complaint = next(

@@ -25,9 +25,13 @@ CHARACTERS = {
 
 
 class Counted(PmutopApp):
-    """Counts the keys that were answered."""
+    """Counts the keys that were answered, and the stretches of the past that came."""
 
-    answered = 0
+    answered = taken = 0
+
+    def take(self, asked, moments):
+        super().take(asked, moments)
+        self.taken += 1
 
     async def on_key(self, event):
         await super().on_key(event)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pmutop import units
 from pmutop.tui.frame import shares
 from pmutop.tui.inputs import Inputs
+from pmutop.tui.past import Past
 from pmutop.tui.state import Menu, Prompt, State
 
 #: What the command may hand in: name -> arguments and result. Each returns '' or a line that says what went wrong.
@@ -21,7 +22,9 @@ ACTIONS = {
     "renice": "(task, nice) -> str",
     "affinity": "(task, set of CPUs) -> str",
     "threads": "(on) -> str: rows per thread rather than per process, from the next slice on",
-    "save": "() -> str: write the look-back as a recording; the line says where",
+    "save": "(first, last) -> str: write these slices (None: all) as a recording; the line says where",
+    "past": "(first, last, give) -> bool: judge slices of the look-back again and call give(Moments) from any thread",
+    "oldest": "() -> int or None: the oldest slice of the look-back",
     "pause": "(on) -> str: hold the source too (a replay)",
     "seek": "(slices) -> str: move the source (a replay)",
 }
@@ -42,7 +45,7 @@ SIGNALS = (
 )
 
 
-class Deeds(Inputs):
+class Deeds(Inputs, Past):
     """Mixed into the app: changes `self.state`, calls `self.actions`."""
 
     state: State
@@ -275,53 +278,6 @@ class Deeds(Inputs):
             self.act("affinity")
         elif targets:
             self.state.prompt = Prompt("CPUs (0,2-3)", choose)
-
-    def do_save(self) -> None:
-        self.act("save")
-
-    # -- time -------------------------------------------------------------------------------------------------------
-
-    def do_pause(self) -> None:
-        s = self.state
-        if s.held is not None:
-            self.do_live()
-            return
-        s.show_slice(s.moment.number if s.moment else 0)
-        if "pause" in self.actions:
-            self.act("pause", True)
-
-    def do_live(self) -> None:
-        self.state.show_slice(None)
-        if "pause" in self.actions:
-            self.act("pause", False)
-
-    def go(self, slices: int) -> None:
-        s = self.state
-        if s.moment is None:
-            return
-        ring = s.history.ring
-        to = s.moment.number + slices
-        if to > ring[-1].number and "seek" in self.actions:
-            self.act("seek", slices)
-            return
-        if to > ring[-1].number or to < ring[0].number:
-            s.message = "this is the newest slice" if slices > 0 else "this is the oldest slice that is held"
-        s.show_slice(max(ring[0].number, min(to, ring[-1].number)))
-
-    def do_back(self) -> None:
-        self.go(-1)
-
-    def do_forward(self) -> None:
-        self.go(1)
-
-    def far(self) -> int:
-        return max(1, round(10 / (self.state.moment.seconds or 0.4))) if self.state.moment else 1
-
-    def do_far_back(self) -> None:
-        self.go(-self.far())
-
-    def do_far_forward(self) -> None:
-        self.go(self.far())
 
     def do_repaint(self) -> None:
         self.repaint()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import isnan
 
 from pmutop import units
-from pmutop.moment import QUALITIES, RESOURCES, UNKNOWN, Resource
-from pmutop.tui.columns import BARS, label_style
-from pmutop.tui.history import SLICES, Row
+from pmutop.moment import QUALITIES, RESOURCES, Resource
+from pmutop.tui.columns import label_style
+from pmutop.tui.history import Row
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
+from pmutop.tui.strips import strips
 from pmutop.tui.welcome import wrapped
 
 #: How each quality of a number is marked before its digits; what is exact carries no mark.
@@ -33,7 +34,7 @@ def details(state: State, width: int) -> list[Line]:
     lines += advice(state, row, width)
     lines += evidence(row, width)
     lines += interference(row, width)
-    lines += strip(state, row, width)
+    lines += strips(state, row, width)
     lines += rates(row, width)
     if state.child_output and row.task.ppid:
         lines += [[], [(f"output of the launched command: {units.clean_text(state.child_output)}", "quiet")]]
@@ -99,57 +100,6 @@ def verdict(state: State, row: Row, width: int) -> list[Line]:
     if path:
         lines += wrapped("   because ", " and ".join(units.clean_text(test) for test in path), width)
     return lines
-
-
-def strip(state: State, row: Row, width: int) -> list[Line]:
-    """One cell a slice, the present at the right: a letter names the label; the legend below says which."""
-    track = state.history.tracks.get(row.task.ref)
-    if track is None or not track.marks:
-        return []
-    letters = letters_of([label for _, label, _ in track.marks])
-    cells = min(width - 11, SLICES)
-    newest = row.moment.number
-    line: Line = [("labels     ", "")]
-    place = {number: label for number, label, _ in track.marks}
-    for number in range(newest - cells + 1, newest + 1):
-        label = place.get(number)
-        if not label:
-            line.append(("·" if label is None else " ", "quiet"))
-        else:
-            style = "quiet" if not label.startswith("P_") else "bad"
-            line.append((letters[label], style))
-    shown = [label for label in dict.fromkeys(label for _, label, _ in track.marks) if label]
-    legend = "  ".join(f"{letters[label]} {units.clean_text(label)}" for label in shown)
-    since = f"  since {units.clock(track.since)}" if track.since and track.shown.label else ""
-    use = {
-        past.moment.number: float(past.moment.cpu[past.index]) for past in state.history.rows_of(row.task.ref)
-    }
-    values = [use.get(number, float("nan")) for number in range(newest - cells + 1, newest + 1)]
-    top = max((value for value in values if not isnan(value)), default=0.0)
-    graph = sparkline(values, top or 1.0)
-    return [
-        [],
-        line,
-        [(" " * 11, ""), (legend, "quiet"), (since, "")],
-        [
-            ("CPU        ", ""),
-            (graph, "good"),
-            (f"  top {units.percent(top)}%" if width > SLICES + 24 else "", "quiet"),
-        ],
-    ]
-
-
-def letters_of(labels: list[str]) -> dict[str, str]:
-    """A letter for each label: its own telling one where that is free."""
-    table: dict[str, str] = {UNKNOWN: "?"}
-    for label in labels:
-        if label and label not in table:
-            word = label.split("_")[-1]
-            capitals = (word if label.startswith("P_") else word.lower()) + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-            table[label] = next(
-                (letter for letter in capitals if letter not in table.values() and letter.isascii()), "+"
-            )
-    return table
 
 
 def bar(share: float, cells: int) -> str:
@@ -231,7 +181,7 @@ def advice(state: State, row: Row, width: int) -> list[Line]:
 
 
 def rates(row: Row, width: int) -> list[Line]:
-    """Every counted event as a rate per second of this slice, with the mark of its quality; then a minute's CPU."""
+    """Every counted event as a rate per second of this slice, with the mark of its quality."""
     events = row.moment.header.events
     if not events:
         return []
@@ -264,9 +214,3 @@ def rates(row: Row, width: int) -> list[Line]:
     if line:
         lines.append(line)
     return lines
-
-
-def sparkline(values: list[float], top: float) -> str:
-    return "".join(
-        " " if isnan(value) or not top else BARS[max(0, min(8, round(value / top * 8)))] for value in values
-    )

@@ -19,12 +19,16 @@ TIER_WORDS = {
 
 
 def headline(state: State, width: int, height: int) -> list[Line]:
-    """Lines of the head: 4 on a small screen, one more where there is room."""
+    """Lines of the head: 4 on a small screen, one more where there is room, and one while the screen is held."""
     lines = [machine_line(state, width), slice_line(state, width), cpu_line(state, width)]
     if height >= 30 and state.header is not None:
         lines.insert(
             1, [(units.fit(f"{state.header.source}: {units.clean_text(state.header.why)}", width), "quiet")]
         )
+    if state.held is not None and state.newest is not None:
+        from pmutop.tui.past import time_line
+
+        lines.append(time_line(state, width))
     lines.append(finding_line(state, width))
     return lines
 

@@ -55,6 +55,8 @@ class State:
     moment: Moment | None = None  # on show
     newest: Moment | None = None
     held: int | None = None  # slice on show while looking back or paused; None: the present
+    wanted: int | None = None  # slice of the past that is being fetched
+    reach: tuple[int, int] | None = None  # the oldest and the newest that can be shown, when last asked
     # what is shown
     columns: list[str] = field(default_factory=lambda: list(DEFAULT_COLUMNS))
     sort: str = "CPU%"

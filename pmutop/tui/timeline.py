@@ -19,7 +19,7 @@ def timeline(state: State, width: int) -> list[Line]:
     if moment is None:
         return []
     cells = max(width - 14, 1)
-    shown = [past for past in state.history.ring if past.number <= moment.number][-cells:]
+    shown = state.history.until(moment.number)[-cells:]
     if any(past.periods is not None for past in shown):
         return by_process(state, shown, cells, width)
     return by_use(shown, cells)

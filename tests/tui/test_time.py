@@ -51,10 +51,16 @@ class Looking:
         }
 
     def past(self, first, last, give):
+        if self.busy:
+            return False
+        self.busy = True
         self.asked.append((first, last))
-        self.later = lambda: give(
-            [self.made[number] for number in sorted(self.made) if first <= number <= last]
-        )
+
+        def later():
+            self.busy = False
+            give([self.made[number] for number in sorted(self.made) if first <= number <= last])
+
+        self.later = later
         return True
 
 

@@ -142,7 +142,7 @@ def show(
                 "past": feed.past,
                 "oldest": lambda: feed.ring and feed.ring.oldest,
             }
-            | (LIVE if actions is None else actions),
+            | (LIVE | feed.sampling(source) if actions is None else actions),
             refresh=options.refresh or kept.get("refresh"),
             ascii_only=ascii_only,
             vim=kept.get("vim", False),
@@ -170,6 +170,7 @@ class Feed:
         self.header, self.bundles, self.chosen, self.slices = header, bundles, chosen, slices
         self.threads, self.tap, self.hooks = threads, tap, hooks
         self.ring = None  # the look-back, from the first slice on
+        self.spots = None  # samples one process, once somebody asks for its functions
         self.lookback = None  # reads it, once somebody looks
         self.engine = None
         self.thread: threading.Thread | None = None
@@ -191,6 +192,8 @@ class Feed:
                 moment = self.engine.moment(raw)
                 moment = moment if self.chosen.is_everything else moment.only(self.chosen.rows(moment))
                 app.offer(moment)
+                if self.spots is not None:
+                    self.spots.moment(moment)
                 if self.hooks is not None:
                     self.hooks.moment(moment)
             app.ended("that was all: the source has come to its end")
@@ -208,6 +211,17 @@ class Feed:
         if self.engine is not None:
             self.engine.per_thread = on
         return ""
+
+    def sampling(self, source: Source) -> dict[str, Callable]:
+        """The actions for hot functions, of a live source."""
+
+        def watch(pid: int | None) -> str:
+            from pmutop.cli.spots import Spots
+
+            self.spots = self.spots or Spots(source)
+            return self.spots.watch(pid)
+
+        return {"hot": watch, "functions": lambda: self.spots.functions()}
 
     def judge(self) -> Callable[[RawSlice], Moment]:
         """A fresh engine for a look back."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from pmutop import units
 from pmutop.tui.frame import shares
+from pmutop.tui.hot import Functions
 from pmutop.tui.inputs import Inputs
 from pmutop.tui.past import Past
 from pmutop.tui.state import Menu, Prompt, State
@@ -25,6 +26,8 @@ ACTIONS = {
     "save": "(first, last) -> str: write these slices (None: all) as a recording; the line says where",
     "past": "(first, last, give) -> bool: judge slices of the look-back again and call give(Moments) from any thread",
     "oldest": "() -> int or None: the oldest slice of the look-back",
+    "hot": "(pid or None) -> str: sample where this process is, or no longer",
+    "functions": "() -> what was sampled, by label: see pipeline.hot",
     "pause": "(on) -> str: hold the source too (a replay)",
     "seek": "(slices) -> str: move the source (a replay)",
 }
@@ -45,7 +48,7 @@ SIGNALS = (
 )
 
 
-class Deeds(Inputs, Past):
+class Deeds(Inputs, Past, Functions):
     """Mixed into the app: changes `self.state`, calls `self.actions`."""
 
     state: State

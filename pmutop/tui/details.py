@@ -9,6 +9,7 @@ from pmutop.moment import QUALITIES, RESOURCES, Resource
 from pmutop.tui.columns import label_style
 from pmutop.tui.history import Row
 from pmutop.tui.lines import Line
+from pmutop.tui.hot import hot_functions
 from pmutop.tui.state import State
 from pmutop.tui.strips import strips
 from pmutop.tui.welcome import wrapped
@@ -33,6 +34,7 @@ def details(state: State, width: int) -> list[Line]:
     lines += verdict(state, row, width)
     lines += advice(state, row, width)
     lines += evidence(row, width)
+    lines += hot_functions(state, row, width)
     lines += interference(row, width)
     lines += strips(state, row, width)
     lines += rates(row, width)

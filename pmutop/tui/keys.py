@@ -50,6 +50,13 @@ KEYS = (
     Key(("f10", "q", "ctrl+c"), "quit", "F10 q", "Quit", "leave"),
     Key(("n",), "finding", "n", "", "jump to the worst finding, then to the next one"),
     Key(("b",), "blame", "b", "", "who hurts whom"),
+    Key(
+        ("f",),
+        "functions",
+        "f",
+        "",
+        "the functions behind each label of this process: samples it until its details close",
+    ),
     Key(("T",), "sort_label", "T", "", "sort by trouble: pathologies first"),
     Key(("P",), "sort_cpu", "P", "", "sort by CPU %"),
     Key(("M",), "sort_memory", "M", "", "sort by memory"),

@@ -12,6 +12,7 @@ from pmutop.moment import Moment
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
+READING = "reading the look-back ..."
 STEPS = {"far": 10.0, "minute": 60.0}  # seconds
 
 
@@ -71,7 +72,7 @@ class Past:
         first = number - fits * 3 // 4  # going back is what people do there
         asked = range(first, first + fits)
         if self.actions["past"](asked[0], asked[-1], lambda moments: self.give(asked, moments)):
-            s.message = "reading the look-back ..."
+            s.message = s.message or READING
 
     def give(self, asked: range, moments: list[Moment]) -> None:
         """Slices of the past have come, in whichever thread."""
@@ -85,7 +86,9 @@ class Past:
         number = s.wanted
         if number is None:
             return  # back in the present meanwhile
-        s.history.older, s.message = moments, ""
+        s.history.older = moments
+        if s.message == READING:
+            s.message = ""
         if number not in asked:
             self.show(number)  # keys were pressed while this was read
         else:

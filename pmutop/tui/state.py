@@ -88,6 +88,8 @@ class State:
     menu: Menu | None = None
     prompt: Prompt | None = None
     message: str = ""
+    sampled: int | None = None  # ref of the process whose functions are sampled
+    functions: list[dict] = field(default_factory=list)  # what was found of it, see pipeline.hot
     finding: int = 0  # which of the findings is named
     child_output: str = ""  # file with the output of the launched command
     order: list[int] = field(

@@ -47,6 +47,19 @@ def words(text_of: Callable[[Row], str], style: str = "", right: bool = False) -
     return cell
 
 
+def pid_cell(state: State, row: Row, cells: int) -> list[Span]:
+    """The number; of a group how many rows it has, behind + while it is folded and - when it is not."""
+    tid = row.task.tid
+    if row.task.ref < 0:
+        return [
+            (
+                units.fit(f"{'-' if row.task.ref in state.unfolded else '+'}{-tid}", cells, right=True),
+                "strong",
+            )
+        ]
+    return [(units.fit(str(tid), cells, right=True), "")]
+
+
 def cpu_cell(state: State, row: Row, cells: int) -> list[Span]:
     value = float(row.moment.cpu[row.index])
     style = "strong" if value >= 50 else "" if value > 0 else "quiet"
@@ -183,7 +196,7 @@ def value(column: str) -> Callable[[State, Row], float]:
 
 COLUMNS = (
     Column("PID", 7, True, lambda s, r: (r.task.pid, r.task.tid), False,
-           words(lambda r: str(r.task.tid), right=True), 0, 0, "process (or thread) number"),
+           pid_cell, 0, 0, "process (or thread) number; of a group +rows, -rows once it is unfolded"),
     Column("USER", 6, False, lambda s, r: r.task.user, False,
            words(lambda r: r.task.user), 3, 4, "who runs it"),
     Column("S", 1, False, lambda s, r: r.moment.state[r.index], False, state_cell, 5, 0,

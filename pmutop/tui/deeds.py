@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from pmutop import units
+from pmutop.tui.fold import Folding, is_head
 from pmutop.tui.frame import shares
 from pmutop.tui.hot import Functions
 from pmutop.tui.inputs import Inputs
@@ -48,7 +49,7 @@ SIGNALS = (
 )
 
 
-class Deeds(Inputs, Past, Functions):
+class Deeds(Inputs, Past, Functions, Folding):
     """Mixed into the app: changes `self.state`, calls `self.actions`."""
 
     state: State
@@ -71,7 +72,13 @@ class Deeds(Inputs, Past, Functions):
     def settings(self) -> dict:
         """What is kept between runs."""
         s = self.state
-        return {"columns": list(s.columns), "sort": s.sort, "tree": s.tree, "kernel": s.kernel}
+        return {
+            "columns": list(s.columns),
+            "sort": s.sort,
+            "tree": s.tree,
+            "grouped": s.grouped,
+            "kernel": s.kernel,
+        }
 
     def kept(self) -> None:
         if self.keep is not None:
@@ -92,7 +99,14 @@ class Deeds(Inputs, Past, Functions):
         self.open_page("help")
 
     def do_details(self) -> None:
-        self.open_page("details")
+        """Of a process; a group is unfolded, and folded again."""
+        row = self.state.current()
+        if is_head(row) and self.state.page != "details":
+            self.unfold(row.task.ref not in self.state.unfolded)
+        else:
+            self.open_page("details")
+            if row is not None and self.state.page:
+                self.state.selected = row.task.ref  # rows run; the page stays with its process
 
     def do_blame(self) -> None:
         self.open_page("blame")
@@ -176,6 +190,9 @@ class Deeds(Inputs, Past, Functions):
             return
         at = next((place for place, row in enumerate(found) if row.task.ref == s.selected), -1)
         s.finding = (at + 1) % len(found)
+        if s.grouped:
+            s.unfolded.add(s.groups.get(found[s.finding].task.cgroup, 0))
+            s.arrange(time.monotonic())
         if not s.select(found[s.finding].task.ref, time.monotonic()):
             s.message = "that process is hidden by the filter (Esc takes it off)"
 
@@ -203,11 +220,14 @@ class Deeds(Inputs, Past, Functions):
 
     def do_tree(self) -> None:
         self.state.tree = not self.state.tree
+        self.state.grouped = self.state.grouped and not self.state.tree
         self.kept()
 
     def do_kernel(self) -> None:
         self.state.kernel = not self.state.kernel
-        self.state.message = "" if self.state.kernel else "kernel threads are hidden"
+        self.state.message = (
+            f"kernel threads are {'shown' if self.state.kernel else 'hidden while they use no CPU'}"
+        )
         self.kept()
 
     def do_threads(self) -> None:

@@ -140,6 +140,11 @@ def cpu_line(state: State, width: int) -> Line:
         spans += [("  ", ""), (f"{flagged} in trouble", "bad")]
     running = moment.state.count("R")
     spans.append((f"  {len(moment.tasks)} tasks, {running} running", ""))
+    if (
+        not state.kernel
+        and (hidden := sum(task.kernel for task in moment.tasks) - len(state.kernel_busy)) > 0
+    ):
+        spans.append((f"  {hidden} kernel threads hidden (K)", "quiet"))
     return spans
 
 

@@ -24,7 +24,7 @@ class Functions:
         if s.sampled is not None:
             self.stop_sampling()
         elif row is not None and self.act("hot", row.task.pid):
-            s.sampled = row.task.ref
+            s.sampled = s.selected = row.task.ref
             if s.page != "details":
                 self.open_page("details")
 

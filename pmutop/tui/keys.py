@@ -37,6 +37,9 @@ KEYS = (
         "show only rows whose command, user, label or PID matches",
     ),
     Key(("f5", "t"), "tree", "F5 t", "Tree", "processes under their parents"),
+    Key(("c",), "group", "c", "", "rows under their cgroup (unit, container, pod), with sums"),
+    Key(("plus",), "unfold", "+", "", "show the rows of this group"),
+    Key(("minus",), "fold", "-", "", "fold this group"),
     Key(
         ("f6", "greater_than_sign", "less_than_sign"),
         "sort",
@@ -64,7 +67,7 @@ KEYS = (
     Key(("I",), "reverse", "I", "", "turn the order round"),
     Key(("u",), "user", "u", "", "show the processes of one user"),
     Key(("H",), "threads", "H", "", "show or hide threads"),
-    Key(("K",), "kernel", "K", "", "show or hide kernel threads"),
+    Key(("K",), "kernel", "K", "", "show or hide kernel threads (one that uses a CPU always shows)"),
     Key(("F",), "follow", "F", "", "keep this process where it is on the screen"),
     Key(("space",), "tag", "Space", "", "tag this process; U takes all tags off"),
     Key(("U",), "untag", "U", "", "take all tags off"),

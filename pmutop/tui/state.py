@@ -12,6 +12,7 @@ from pmutop.tui.columns import BY_NAME, DEFAULT_COLUMNS, trouble
 from pmutop.tui.history import History, Row
 
 GREETING = 10.0
+KERNEL = 5.0, 2.0  # % of a CPU from which, and down to which, a kernel thread shows that is otherwise hidden
 HOLD = 2.0  # seconds after a key on the cursor in which no row moves
 
 
@@ -64,8 +65,12 @@ class State:
     filter: str = ""
     user: str = ""
     tree: bool = False
+    grouped: bool = False  # rows under their cgroup
+    unfolded: set[int] = field(default_factory=set)  # refs of heads whose rows show
+    groups: dict[str, int] = field(default_factory=dict)  # cgroup -> ref of its head
+    heads: list[Row] = field(default_factory=list)
     threads: bool = False  # rows per thread
-    kernel: bool = True
+    kernel: bool = False  # kernel threads that use no CPU, too
     follow: bool = False
     tagged: set[int] = field(default_factory=set)
     # where the cursor is
@@ -94,12 +99,12 @@ class State:
     child_output: str = ""  # file with the output of the launched command
     order: list[int] = field(
         default_factory=list
-    )  # rows of the table, top to bottom: an index into the Moment, or past
-    # its end into `ghosts`; see `row`
+    )  # rows of the table, top to bottom: an index into the Moment, past its end into `ghosts`, then `heads`
     ghosts: list[Row] = field(default_factory=list)
     found: list[Row] = field(default_factory=list)  # the rows in trouble, worst first
     branches: dict[int, str] = field(default_factory=dict)  # ref -> branch of the tree before the command
     widest: int = 5  # digits of the longest PID that was on the screen
+    kernel_busy: set[int] = field(default_factory=set)  # refs of kernel threads that show although hidden
     _bands: dict[int, int] = field(default_factory=dict)
     _places: dict[int, int] = field(default_factory=dict)  # ref -> position, while nothing may move
 
@@ -131,15 +136,14 @@ class State:
 
     def _row(self, index: int) -> Row:
         count = len(self.moment.tasks)
-        return (
-            self.ghosts[index - count]
-            if index >= count
-            else Row(self.moment, index, bool(self.moment.exited[index]))
-        )
+        if index < count:
+            return Row(self.moment, index, bool(self.moment.exited[index]))
+        index -= count
+        return self.ghosts[index] if index < len(self.ghosts) else self.heads[index - len(self.ghosts)]
 
     def label_of(self, row: Row) -> Label | None:
         """The label to show: in the present the one that two of three slices agree on, in the past the slice's own."""
-        if self.held is None:
+        if self.held is None and row.task.ref >= 0:
             return self.history.shown(row.task.ref)
         return row.moment.first_label(row.index)
 
@@ -161,8 +165,11 @@ class State:
         order = self._by_cpu(moment) if self.sort == "CPU%" else self._by_column(moment)
         if self.reversed:
             order.reverse()
-        if self.filter or self.user or not (self.threads and self.kernel):
-            order = [index for index in order if self._wanted(self._row(index))]
+        order = self._hidden_left_out(moment, order)
+        if self.grouped:
+            from pmutop.tui.fold import fold
+
+            order = fold(self, order)
         if still:
             order.sort(key=lambda index: self._places.get(self._row(index).task.ref, len(self._places)))
         self.branches = {}
@@ -177,7 +184,7 @@ class State:
         self._clamp()
 
     def _by_cpu(self, moment: Moment) -> list[int]:
-        """Busy rows by the band of their recent CPU use, then the idle ones as they came."""
+        """Busy rows by the band of their recent CPU use, then who has just gone, then the idle ones as they came."""
         if self.held is None:
             active = self.history.smooth
         else:
@@ -187,18 +194,15 @@ class State:
         touched = moment.cpu > 0
         bands, keyed = {}, []
         for ref, (use, index) in active.items():
-            bands[ref] = band = self._band(ref, use)
+            bands[ref] = band = self.band(ref, use)
             keyed.append((-band, ref, index))
             touched[index] = True
-        for place, row in enumerate(self.ghosts):
-            ref = row.task.ref
-            bands[ref] = band = self._bands.get(ref, 0)
-            keyed.append((-band, ref, len(moment.tasks) + place))
         self._bands = bands
         keyed.sort()
-        return [index for _, _, index in keyed] + (~touched).nonzero()[0].tolist()
+        gone = range(len(moment.tasks), len(moment.tasks) + len(self.ghosts))
+        return [index for _, _, index in keyed] + [*gone] + (~touched).nonzero()[0].tolist()
 
-    def _band(self, ref: int, use: float) -> int:
+    def band(self, ref: int, use: float) -> int:
         """CPU use on a scale of steps of 19 %; a process stays in its band until it is well outside of it."""
         exact = 4 * log2(1 + use)
         old = self._bands.get(ref)
@@ -211,12 +215,38 @@ class State:
         order.sort(key=keys.__getitem__, reverse=column.descending)
         return order
 
+    def _hidden_left_out(self, moment: Moment, order: list[int]) -> list[int]:
+        """Without threads and kernel threads where these are hidden, and what the filters leave out.
+
+        A kernel thread that uses a CPU, or is asked for by name, shows all the same.
+        """
+        tasks, count = moment.tasks, len(moment.tasks)
+        if not self.threads:
+            order = [index for index in order if index >= count or tasks[index].pid == tasks[index].tid]
+        if not self.kernel and not self.filter:
+            shown = self.kernel_busy = self._busy_kernel_threads(moment)
+            order = [
+                index
+                for index in order
+                if index >= count or not tasks[index].kernel or tasks[index].ref in shown
+            ]
+        if self.filter or self.user:
+            order = [index for index in order if self._wanted(self._row(index))]
+        return order
+
+    def _busy_kernel_threads(self, moment: Moment) -> set[int]:
+        """The refs of kernel threads that use a CPU, lately or (in the past) in this slice."""
+        tasks, (comes, stays) = moment.tasks, KERNEL
+        if self.held is not None:
+            return {tasks[i].ref for i in (moment.cpu >= comes).nonzero()[0].tolist() if tasks[i].kernel}
+        return {
+            ref
+            for ref, (use, index) in self.history.smooth.items()
+            if use >= (stays if ref in self.kernel_busy else comes) and tasks[index].kernel
+        }
+
     def _wanted(self, row: Row) -> bool:
         task = row.task
-        if not self.threads and task.pid != task.tid:
-            return False
-        if not self.kernel and task.kernel:
-            return False
         if self.user and task.user != self.user:
             return False
         return not self.filter or self.matches(row, self.filter)
@@ -309,9 +339,10 @@ class State:
         self.top = max(0, min(self.top, len(self.order) - self.height))
 
     def targets(self) -> list[Row]:
-        """The tagged rows, or the one under the cursor."""
+        """The tagged rows, or the one under the cursor; the head of a group is none."""
         tagged = (
             [row for row in map(self._row, self.order) if row.task.ref in self.tagged] if self.tagged else []
         )
         current = self.current()
-        return tagged or ([current] if current else [])
+        chosen = tagged or ([current] if current else [])
+        return [row for row in chosen if row.task.ref >= 0]

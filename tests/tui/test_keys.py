@@ -53,7 +53,7 @@ def test_vim_keys_move():
         await p.press("j", "j", "k")
         assert p.state.cursor == 1
         await p.press("G")
-        assert p.state.cursor == 59
+        assert p.state.cursor == len(p.state.order) - 1 > 50
         await p.press("g")
         assert p.state.cursor == 0
 

@@ -8,7 +8,9 @@ import pytest
 from moments import World
 from playing import SIZES, play
 
-from pmutop.tui.columns import COLUMNS
+from pmutop.tui.columns import BY_NAME, COLUMNS, trouble
+from pmutop.tui.fold import name_of
+from pmutop.tui.history import Row
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -92,7 +94,7 @@ def test_search_filter_user_and_their_undoing():
         await p.press("enter")
         assert "filter 'sshd'" in p.text
         await p.press("escape")
-        assert len(p.state.order) == 60
+        assert len(p.state.order) == 60 - hidden_kernel_threads(p)
         await p.press("u", "down", "enter")
         assert {p.state.row(i).task.user for i in range(len(p.state.order))} == {"postgres"}
 
@@ -102,6 +104,7 @@ def test_search_filter_user_and_their_undoing():
 def test_sort_menu_sorts_by_any_column():
     async def script(p):
         await p.slices(2)
+        await p.press("K")
         for column in COLUMNS:
             await p.press("f6")
             assert "Sort by" in p.text
@@ -210,3 +213,123 @@ def test_findings_name_the_worst_and_n_goes_there():
         assert p.state.current().task.ref == p.state.found[1].task.ref
 
     play(script, (120, 40))
+
+
+def hidden_kernel_threads(p):
+    return sum(task.kernel for task in p.state.moment.tasks) - len(p.state.kernel_busy)
+
+
+def shown(p):
+    return [p.state.row(place) for place in range(len(p.state.order))]
+
+
+def test_kernel_threads_show_only_where_they_use_a_cpu_or_are_asked_for():
+    kept = []
+
+    async def script(p):
+        kernel = [row for row, task in enumerate(p.world.tasks) if task.kernel]
+        p.world.base[kernel] = p.world.cpu[kernel] = 0.0
+        p.world.base[kernel[0]] = p.world.cpu[kernel[0]] = 40.0
+        p.world.busy = p.world.base.nonzero()[0]
+        text = await p.slices(10)
+        assert [row.index for row in shown(p) if row.task.kernel] == [kernel[0]]
+        assert f"{len(kernel) - 1} kernel threads hidden (K)" in text and "60 tasks" in text
+        await p.press("backslash", *"kworker", "enter")
+        assert len(shown(p)) == len(kernel), "who filters for them sees them"
+        await p.press("escape", "K")
+        assert len(shown(p)) == 60 and "hidden (K)" not in p.text and kept[-1]["kernel"] is True
+        await p.press("K")
+        assert len(shown(p)) == 60 - len(kernel) + 1 and kept[-1]["kernel"] is False
+
+    play(script, (120, 40), keep=kept.append)
+
+
+def test_who_has_gone_stands_behind_the_busy():
+    async def script(p):
+        await p.slices(3)
+        await p.slices(1, exited=(0, 1, 2))
+        p.state.moment.cpu[:3] = 0
+        await p.slices(1)
+        last_busy = max(
+            place
+            for place, row in enumerate(shown(p))
+            if float(row.moment.cpu[row.index]) > 0 and not row.gone
+        )
+        gone = [place for place, row in enumerate(shown(p)) if row.moment is not p.state.moment]
+        assert len(gone) == 3 and min(gone) > last_busy
+
+    play(script, (120, 40))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_rows_fold_under_their_cgroup_with_sums(size):
+    async def script(p):
+        await p.slices(3)
+        await p.press("K", "c", "home")
+        heads = shown(p)
+        cgroups = {task.cgroup for task in p.world.tasks}
+        assert {row.task.cmdline.partition(": ")[2] for row in heads} == cgroups and len(heads) == len(
+            cgroups
+        )
+        moment = p.state.moment
+        for head in heads:
+            rows = [i for i, task in enumerate(moment.tasks) if task.cgroup == head.task.cgroup]
+            assert float(head.moment.cpu[head.index]) == pytest.approx(float(moment.cpu[rows].sum()))
+            assert head.task.pid == -len(rows)
+        first = heads[0]
+        assert f"+{-first.task.pid}" in p.text and first.task.comm.partition(".")[0] in p.text
+        await p.press("enter")
+        rows = shown(p)
+        assert len(rows) == len(heads) - first.task.pid and f"{first.task.pid}" in p.text
+        assert {row.task.cgroup for row in rows[1 : 1 - first.task.pid]} == {first.task.cgroup}
+        await p.press("down", "minus")
+        assert len(shown(p)) == len(heads) and p.state.current().task.ref == first.task.ref
+        await p.press("plus", "down")
+        assert p.state.current().task.cgroup == first.task.cgroup and p.state.current().task.ref > 0
+        await p.press("c")
+        assert len(shown(p)) == 60 and p.state.current().task.ref > 0
+
+    play(script, size)
+
+
+def test_groups_are_sorted_by_the_column_and_show_their_worst_row():
+    async def script(p):
+        await p.slices(3)
+        await p.press("K", "c")
+        for name in ("CPU%", "RES", "COMMAND", "LABEL", "THR", "PID"):
+            column = BY_NAME[name]
+            p.state.sort = name
+            await p.slices(1)
+            keys = [column.key(p.state, row) for row in shown(p)]
+            if name != "CPU%":  # by bands
+                assert keys == sorted(keys, reverse=column.descending), name
+        worst = max(trouble(p.state, Row(p.state.moment, i)) for i in range(60))
+        assert max(int(trouble(p.state, row)) for row in shown(p)) == int(worst)
+        await p.press("I")
+        await p.press("n")
+        row = p.state.current()
+        assert row.task.ref == p.state.found[0].task.ref > 0, "n unfolds the group of a finding"
+
+    play(script, (120, 40))
+
+
+def test_nothing_is_sent_to_a_group():
+    sent = []
+
+    async def script(p):
+        await p.slices(3)
+        await p.press("c", "home", "k", "escape", "f8", "a", "escape", "space", "home", "f7")
+        assert sent == [] and p.state.menu is None
+
+    play(
+        script,
+        actions={
+            name: lambda *arguments: sent.append(arguments) or "" for name in ("signal", "renice", "affinity")
+        },
+    )
+
+
+def test_a_container_is_named_by_its_first_digits():
+    path = "/kubepods.slice/pod1.slice/cri-containerd-" + "0123456789abcdef" * 4 + ".scope"
+    assert name_of(path) == "cri-containerd-0123456789ab.scope"
+    assert name_of("/system.slice/nginx.service") == "nginx.service" and name_of("/") == "/"

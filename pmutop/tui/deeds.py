@@ -111,6 +111,9 @@ class Deeds(Inputs, Past, Functions, Folding):
     def do_blame(self) -> None:
         self.open_page("blame")
 
+    def do_cores(self) -> None:
+        self.open_page("cores")
+
     def do_timeline(self) -> None:
         self.open_page("timeline")
 

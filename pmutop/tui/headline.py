@@ -6,6 +6,7 @@ from pmutop import units
 from pmutop.moment import UNKNOWN
 from pmutop.slices import Header
 from pmutop.tui.columns import BARS, harms
+from pmutop.tui.cores import MANY, strip
 from pmutop.tui.history import Row
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
@@ -107,13 +108,15 @@ def slice_line(state: State, width: int) -> Line:
 
 
 def cpu_line(state: State, width: int) -> Line:
-    """Each CPU as a bar (a cell; many CPUs share one), pressure, and how many tasks there are."""
+    """Each CPU as a bar, many of them as a heat map by cache; pressure, and how many tasks there are."""
     moment = state.moment
     if moment is None:
         return []
     busy = [float(value) for value in moment.machine.get("cpu_busy") or ()]
     cells = max(min(len(busy), width // 3), 1)
     spans: Line = [("cpu ", "")]
+    if len(busy) > MANY and (groups := strip(moment, width - 90 if width > 130 else width // 3)):
+        spans, cells = spans + groups, 0
     for cell in range(cells if busy else 0):
         group = busy[cell * len(busy) // cells : (cell + 1) * len(busy) // cells]
         mean = sum(group) / len(group)

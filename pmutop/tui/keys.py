@@ -82,6 +82,7 @@ KEYS = (
     Key(("m",), "mark", "m", "", "mark this slice, or take its mark off"),
     Key(("apostrophe",), "to_mark", "'", "", "to the mark before this slice"),
     Key(("l",), "live", "l", "", "back to the present"),
+    Key(("o",), "cores", "o", "", "every CPU as a heat map, by socket, NUMA node and shared cache"),
     Key(("y",), "timeline", "y", "", "the last minute of every CPU, by process"),
     Key(("i",), "welcome", "i", "", "which labels exist here, which cannot, and what to type for more"),
     Key(("w", "W"), "save", "w W", "", "save the look-back as a recording: from mark to mark, or all of it"),

@@ -8,9 +8,15 @@ from pmutop import units
 from pmutop.moment import Moment
 from pmutop.tui.columns import BARS
 from pmutop.tui.lines import Line
+from pmutop.tui import cores
+from pmutop.tui.cores import MANY
 from pmutop.tui.state import State
 
 COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5")
+UNKNOWN_WHO: list[Line] = [
+    [],
+    [("who was running is not known: the system reader (root or CAP_PERFMON) sees each switch", "quiet")],
+]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -22,6 +28,8 @@ def timeline(state: State, width: int) -> list[Line]:
     shown = state.history.until(moment.number)[-cells:]
     if any(past.periods is not None for past in shown):
         return by_process(state, shown, cells, width)
+    if len(moment.machine.get("cpu_busy") or ()) > MANY:
+        return cores.lanes(shown, width) + UNKNOWN_WHO
     return by_use(shown, cells)
 
 
@@ -36,8 +44,9 @@ def by_process(state: State, shown: list[Moment], cells: int, width: int) -> lis
     names = {task.ref: task for past in (shown[0], shown[-1]) for task in past.tasks}
     ranked = [ref for ref, _ in held.most_common(len(LETTERS))]
     signs = {ref: (LETTERS[place], COLOURS[place % len(COLOURS)]) for place, ref in enumerate(ranked)}
-    lines: list[Line] = []
-    for cpu in range(max(map(len, lanes), default=0)):
+    many = len(shown[-1].machine.get("cpu_busy") or ()) > MANY
+    lines: list[Line] = cores.lanes(shown, width) if many else []
+    for cpu in range(0 if many else max(map(len, lanes), default=0)):
         line: Line = [(f"cpu {cpu:<4} ", ""), (" " * (cells - len(shown)), "")]
         for lane in lanes:
             ref, share = lane[cpu] if cpu < len(lane) else (0, 0.0)
@@ -77,8 +86,4 @@ def by_use(shown: list[Moment], cells: int) -> list[Line]:
                 (f" {values[-1] if values else 0:3.0f}%", ""),
             ]
         )
-    lines += [
-        [],
-        [("who was running is not known: the system reader (root or CAP_PERFMON) sees each switch", "quiet")],
-    ]
-    return lines
+    return lines + UNKNOWN_WHO

@@ -127,10 +127,10 @@ class Ring:
 
     @property
     def oldest(self) -> int | None:
-        """The number of the oldest slice held."""
+        """The number of the oldest slice held that has rates; the first of all is a baseline."""
         with self.lock:
             blocks = self.kept or self.fresh
-            return blocks[0].number if blocks else None
+            return blocks[0].number + (self.baseline.last is None) if blocks else None
 
     def cut(self, first: int | None = None, last: int | None = None) -> tuple[RawSlice | None, list[Block]]:
         """Slices `first` to `last` as they are needed to be judged: the baseline before them, and their blocks.

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from pmutop import units
-from pmutop.tui.fold import Folding, is_head
+from pmutop.tui.fold import Folding, group_key, is_head
 from pmutop.tui.frame import shares
 from pmutop.tui.hot import Functions
 from pmutop.tui.inputs import Inputs
@@ -194,7 +194,7 @@ class Deeds(Inputs, Past, Functions, Folding):
         at = next((place for place, row in enumerate(found) if row.task.ref == s.selected), -1)
         s.finding = (at + 1) % len(found)
         if s.grouped:
-            s.unfolded.add(s.groups.get(found[s.finding].task.cgroup, 0))
+            s.unfolded.add(s.groups.get(group_key(found[s.finding]), 0))
             s.arrange(time.monotonic())
         if not s.select(found[s.finding].task.ref, time.monotonic()):
             s.message = "that process is hidden by the filter (Esc takes it off)"

@@ -55,13 +55,9 @@ def identity(state: State, row: Row, width: int) -> list[Line]:
         f"nice {int(moment.nice[index])}" if not isnan(float(moment.nice[index])) else "",
         f"memory {units.size(float(moment.rss[index]))}",
     )
-    lines: list[Line] = [
-        [
-            (units.fit(units.clean_text(task.comm), 16).rstrip(), "title"),
-            ("  ", ""),
-            ("  ".join(f for f in facts if f), ""),
-        ]
-    ]
+    name = units.fit(units.clean_text(task.comm), 16).rstrip()
+    lines = wrapped(f"{name}  ", ", ".join(f for f in facts if f), width)
+    lines[0] = [(name, "title"), (lines[0][0][0][len(name) :], ""), *lines[0][1:]]
     lines += wrapped("command: ", units.clean_text(task.cmdline or f"[{task.comm}]"), width)[:3]
     if task.cgroup:
         lines.append([(f"cgroup: {units.clean_text(task.cgroup)}", "quiet")])
@@ -78,15 +74,8 @@ def identity(state: State, row: Row, width: int) -> list[Line]:
 def verdict(state: State, row: Row, width: int) -> list[Line]:
     labels = row.moment.labels.get(row.index)
     if not labels:
-        return [
-            [],
-            [
-                (
-                    "nothing may be said of it in this slice: it was idle, or its inputs are not counted",
-                    "quiet",
-                )
-            ],
-        ]
+        why = "nothing may be said of it in this slice: it was idle, or its inputs are not counted"
+        return [[], *wrapped("", why, width, "quiet")]
     lines: list[Line] = [[]]
     for place, label in enumerate(labels[:3]):
         lines.append(
@@ -165,7 +154,10 @@ def evidence(row: Row, width: int) -> list[Line]:
                 (bar(reason.share, 8), "mark"),
                 (f" {units.share(reason.share):>4} ", ""),
                 (f"{units.count(reason.value):>7}", "strong"),
-                (f"   {units.count(reason.normal):>7}  {units.fit(units.clean_text(reason.unit), 14)}", ""),
+                (
+                    f"   {units.count(reason.normal):>7}  {units.fit(units.clean_text(reason.unit), max(4, min(14, width - 68)))}",
+                    "",
+                ),
                 ("" if isnan(times) else far, "quiet"),
             ]
         )
@@ -191,7 +183,7 @@ def rates(row: Row, width: int) -> list[Line]:
         [],
         [
             ("events per second of this slice", "strong"),
-            ("  (~ estimated  ^ first  * replaced  ! impossible)", "quiet"),
+            ("  ~ estimated ^ first * replaced ! impossible", "quiet"),
         ],
     ]
     across = max(1, width // 38)

@@ -25,6 +25,11 @@ def is_head(row: Row | None) -> bool:
     return row is not None and row.task.ref < 0
 
 
+def group_key(row: Row) -> str:
+    """The cgroup; kernel threads and tasks that told none are at the root."""
+    return row.task.cgroup or "/"
+
+
 def name_of(path: str) -> str:
     """'docker-1f2e3d4c5b6a.scope' of a path that ends with the container's 64 digits."""
     return LONG_ID.sub(r"\1", group_of(path))
@@ -38,7 +43,7 @@ def fold(state: State, order: list[int]) -> list[int]:
     rows = {index: state._row(index) for index in order}
     members: dict[str, list[int]] = {}
     for index, row in rows.items():
-        members.setdefault(row.task.cgroup, []).append(index)
+        members.setdefault(group_key(row), []).append(index)
     paths = list(members)
     summed = sums(state, paths, [[rows[index] for index in members[path]] for path in paths])
     first = len(state.moment.tasks) + len(state.ghosts)
@@ -137,7 +142,7 @@ class Folding:
         if row is None or not s.grouped:
             s.message = "groups are off (c puts rows under their cgroup)"
             return
-        ref = s.groups.get(row.task.cgroup, 0)
+        ref = s.groups.get(group_key(row), 0)
         (s.unfolded.add if on else s.unfolded.discard)(ref)
         s.selected, s.still_until = row.task.ref if on else ref, 0.0
 

@@ -40,9 +40,8 @@ class Past:
 
     def oldest(self) -> int:
         """The oldest slice that can be shown."""
-        ring = self.state.history.ring
         held = self.actions["oldest"]() if "oldest" in self.actions else None
-        return min(ring[0].number, ring[0].number if held is None else held)
+        return self.state.history.ring[0].number if held is None else held
 
     def go(self, slices: int) -> None:
         s = self.state

@@ -7,7 +7,6 @@ VT102 has); of the lines that differ after that only the cells that differ are w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 
 from pmutop import units
 from pmutop.tui.lines import Line
@@ -39,6 +38,8 @@ def changes(old: list[Line], new: list[Line], width: int, pens: Pens) -> str:
 def shifted(old: list[Line], new: list[Line], width: int) -> tuple[list[tuple[int, int, str]], list[Line]]:
     """Deletions (M) from the bottom up, then insertions (L) from the top down, that bring rows to their new places; and
     what the terminal shows then. As many lines go as come, so that none is pushed out of the margins."""
+    from difflib import SequenceMatcher  # not needed for the first frame
+
     blank: Line = [(" " * width, "")]
     was, now = [key(line) for line in old], [key(line) for line in new]
     steps = [

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pmutop.tui.history import Row
     from pmutop.tui.state import State
 
+#: What is slowed by less is slowed on paper only; the eye is not called for it, the log has it.
+LEAST_HARM = 1.05
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -110,6 +112,7 @@ def harms(row: Row) -> list[tuple[str, float | None]]:
     found = [
         (name, verdicts[place].factor) for place, name in enumerate(RESOURCES) if verdicts[place].verdict
     ]
+    found = [harm for harm in found if harm[1] is None or harm[1] >= LEAST_HARM]
     return sorted(found, key=lambda harm: -(harm[1] or 1.0))
 
 

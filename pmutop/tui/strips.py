@@ -116,7 +116,7 @@ def disturbed(row: Row, rows: list[Row], cells: int) -> list[Line]:
                 (units.fit(f"{units.clean_text(comm)} {pid}", 24), "strong"),
                 (f" {units.fit(units.clean_text(resource), 7)}", ""),
                 (f"{units.clock(times[min(when)])} to {units.clock(times[max(when)])}", ""),
-                (f"  {slices} slices, {much}", "quiet"),
+                (f"  {slices} slice{'s' * (slices > 1)}, {much}", "quiet"),
             ]
         )
     return lines

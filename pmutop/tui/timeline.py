@@ -6,6 +6,7 @@ from collections import Counter
 
 from pmutop import units
 from pmutop.moment import Moment
+from pmutop.slices import Task
 from pmutop.tui.columns import BARS
 from pmutop.tui.lines import Line
 from pmutop.tui import cores
@@ -41,8 +42,8 @@ def by_process(state: State, shown: list[Moment], cells: int, width: int) -> lis
         for ref, share in lane:
             if ref:
                 held[ref] += share
-    names = {task.ref: task for past in (shown[0], shown[-1]) for task in past.tasks}
     ranked = [ref for ref, _ in held.most_common(len(LETTERS))]
+    names = named(ranked, shown)
     signs = {ref: (LETTERS[place], COLOURS[place % len(COLOURS)]) for place, ref in enumerate(ranked)}
     many = len(shown[-1].machine.get("cpu_busy") or ()) > MANY
     lines: list[Line] = cores.lanes(shown, width) if many else []
@@ -68,6 +69,18 @@ def by_process(state: State, shown: list[Moment], cells: int, width: int) -> lis
             ]
         )
     return lines
+
+
+def named(refs: list[int], shown: list[Moment]) -> dict[int, Task]:
+    """Who they are, also those that lived between the first and the last Moment only."""
+    left, found = set(refs), {}
+    for past in (shown[-1], shown[0], *shown):
+        if not left:
+            break
+        fresh = {task.ref: task for task in past.tasks if task.ref in left}
+        found |= fresh
+        left -= fresh.keys()
+    return found
 
 
 def by_use(shown: list[Moment], cells: int) -> list[Line]:

@@ -8,7 +8,6 @@ from pmutop.moment import Moment
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
-MANY = 32  # CPUs from which on the head of the screen shows groups instead of bars
 DENSITY = " ░▒▓█"  # the darker the busier: colours only repeat it
 STEPS = (5.0, 30.0, 60.0, 90.0)  # % from which the next character stands
 

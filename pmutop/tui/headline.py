@@ -6,11 +6,11 @@ from pmutop import units
 from pmutop.moment import UNKNOWN
 from pmutop.slices import Header
 from pmutop.tui.columns import BARS, harms
-from pmutop.tui.cores import MANY, strip
 from pmutop.tui.history import Row
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
+MANY = 32  # CPUs from which on groups show instead of bars, here and in the time line
 #: What a reader of each tier must know, in few words.
 TIER_WORDS = {
     "hardware": "hardware counters",
@@ -115,8 +115,11 @@ def cpu_line(state: State, width: int) -> Line:
     busy = [float(value) for value in moment.machine.get("cpu_busy") or ()]
     cells = max(min(len(busy), width // 3), 1)
     spans: Line = [("cpu ", "")]
-    if len(busy) > MANY and (groups := strip(moment, width - 90 if width > 130 else width // 3)):
-        spans, cells = spans + groups, 0
+    if len(busy) > MANY:
+        from pmutop.tui.cores import strip
+
+        groups = strip(moment, width - 90 if width > 130 else width // 3)
+        spans, cells = spans + groups, 0 if groups else cells
     for cell in range(cells if busy else 0):
         group = busy[cell * len(busy) // cells : (cell + 1) * len(busy) // cells]
         mean = sum(group) / len(group)

@@ -8,9 +8,9 @@ from pmutop import units
 from pmutop.moment import Moment
 from pmutop.slices import Task
 from pmutop.tui.columns import BARS
-from pmutop.tui.lines import Line
 from pmutop.tui import cores
-from pmutop.tui.cores import MANY
+from pmutop.tui.headline import MANY
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5")

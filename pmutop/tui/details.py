@@ -8,8 +8,8 @@ from pmutop import units
 from pmutop.moment import QUALITIES, RESOURCES, Resource
 from pmutop.tui.columns import label_style
 from pmutop.tui.history import Row
-from pmutop.tui.lines import Line
 from pmutop.tui.hot import hot_functions
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 from pmutop.tui.strips import strips
 from pmutop.tui.welcome import wrapped

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pmutop import units
-from pmutop.tui.lines import Line
 from pmutop.tui.history import Row
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 MOST = 6  # functions shown per label

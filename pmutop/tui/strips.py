@@ -7,9 +7,9 @@ from math import isnan
 
 from pmutop import units
 from pmutop.moment import UNKNOWN
-from pmutop.tui.lines import Line
 from pmutop.tui.columns import BARS, harms
 from pmutop.tui.history import SLICES, Row
+from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 HEAD = 11  # cells before the strip

@@ -7,8 +7,8 @@ from collections import Counter
 from pmutop import units
 from pmutop.moment import Moment
 from pmutop.slices import Task
-from pmutop.tui.columns import BARS
 from pmutop.tui import cores
+from pmutop.tui.columns import BARS
 from pmutop.tui.headline import MANY
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State

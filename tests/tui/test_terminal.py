@@ -31,7 +31,10 @@ class Session:
             clean |= {"TERM": "xterm-256color", "PYTHONPATH": str(TESTS.parent)} | environment
             os.execve(
                 sys.executable,
-                [sys.executable, *(command or (str(TESTS / "moments.py"), str(rows), str(interval), "1e9", flavour))],
+                [
+                    sys.executable,
+                    *(command or (str(TESTS / "moments.py"), str(rows), str(interval), "1e9", flavour)),
+                ],
                 clean,
             )
         self.screen = pyte.Screen(columns, lines)

@@ -50,7 +50,7 @@ def main() -> None:
             began, used = time.perf_counter(), time.process_time()
             assert len(back.moments(first, first + STRETCH - 1)) == STRETCH
             print(
-                f"| {tasks} | {minutes} minutes ago | {time.perf_counter() - began:.2f} | {time.process_time() - used:.2f} |"
+                f"| {tasks} | {minutes} minute{'s' * (minutes > 1)} ago | {time.perf_counter() - began:.2f} | {time.process_time() - used:.2f} |"
             )
 
 

@@ -26,7 +26,7 @@ STEPS = (
     Step("switch-pipe", "P", "two hand one byte to and fro (n: go there, Enter: why)"),
     Step("fault-anonymous-16", "P", "maps, touches, unmaps (see EVENTS: faults beside normal)"),
     Step("syscall-getppid", "P", "asks the kernel for next to nothing (T: trouble first)"),
-    Step("runqueue-integer-4", "P", "four share one CPU (w: who hurts whom)"),
+    Step("runqueue-integer-4", "P", "four share one CPU (b: who hurts whom)"),
     Step("switch-pipe", "N", "the first one done well: nothing to complain of"),
 )
 

@@ -141,15 +141,13 @@ def open_hot(
     """What --hot takes: the one that joins, and where (pid, address) samples come from; (None, ...) without --hot."""
     if not getattr(options, "hot", False):
         return None, list
+    from pmutop.cli.spots import places_of
     from pmutop.pipeline.hot import Hot
 
     if options.format != "jsonl":
         raise UsageError("--hot goes with --format jsonl")
-    if source.header.source == "simulated" and hasattr(source, "places"):
-        return Hot(), source.places
-    from pmutop.sources.sampling import Sampling
-
-    return Hot(), Sampling().places
+    places, _ = places_of(source)
+    return Hot(), places
 
 
 def open_output(options: argparse.Namespace) -> BinaryIO:

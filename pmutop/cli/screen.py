@@ -27,6 +27,7 @@ from pmutop.cli.wiring import (
     with_launched,
 )
 from pmutop.errors import PmutopError
+from pmutop.moment import Moment
 from pmutop.recording import Reader
 from pmutop.selection import Selection
 from pmutop.slices import Header, RawSlice, Source
@@ -135,7 +136,13 @@ def show(
         app = PmutopApp(
             state,
             start=lambda: feed.start(app),
-            actions={"threads": feed.set_threads, "save": feed.save} | (LIVE if actions is None else actions),
+            actions={
+                "threads": feed.set_threads,
+                "save": feed.save,
+                "past": feed.past,
+                "oldest": lambda: feed.ring and feed.ring.oldest,
+            }
+            | (LIVE | feed.sampling(source) if actions is None else actions),
             refresh=options.refresh or kept.get("refresh"),
             ascii_only=ascii_only,
             vim=kept.get("vim", False),
@@ -163,6 +170,8 @@ class Feed:
         self.header, self.bundles, self.chosen, self.slices = header, bundles, chosen, slices
         self.threads, self.tap, self.hooks = threads, tap, hooks
         self.ring = None  # the look-back, from the first slice on
+        self.spots = None  # samples one process, once somebody asks for its functions
+        self.lookback = None  # reads it, once somebody looks
         self.engine = None
         self.thread: threading.Thread | None = None
 
@@ -183,6 +192,8 @@ class Feed:
                 moment = self.engine.moment(raw)
                 moment = moment if self.chosen.is_everything else moment.only(self.chosen.rows(moment))
                 app.offer(moment)
+                if self.spots is not None:
+                    self.spots.moment(moment)
                 if self.hooks is not None:
                     self.hooks.moment(moment)
             app.ended("that was all: the source has come to its end")
@@ -201,15 +212,47 @@ class Feed:
             self.engine.per_thread = on
         return ""
 
-    def save(self) -> str:
-        """Write the look-back as a recording into the folder in which pmutop was started."""
+    def sampling(self, source: Source) -> dict[str, Callable]:
+        """The actions for hot functions, of a live source."""
+
+        def watch(pid: int | None) -> str:
+            from pmutop.cli.spots import Spots
+
+            self.spots = self.spots or Spots(source)
+            return self.spots.watch(pid)
+
+        return {"hot": watch, "functions": lambda: self.spots.functions()}
+
+    def judge(self) -> Callable[[RawSlice], Moment]:
+        """A fresh engine for a look back."""
+        from pmutop.pipeline.engine import Engine
+
+        engine = Engine(self.header, self.bundles, per_thread=self.threads)
+
+        def moment(raw: RawSlice) -> Moment:
+            judged = engine.moment(raw)
+            return judged if self.chosen.is_everything else judged.only(self.chosen.rows(judged))
+
+        return moment
+
+    def past(self, first: int, last: int, give: Callable[[list[Moment]], None]) -> bool:
+        """Hand over slices of the look-back, judged again in a thread; False while it is busy or there are none."""
+        from pmutop.sinks.lookback import LookBack
+
+        if self.ring is None:
+            return False
+        self.lookback = self.lookback or LookBack(self.ring, self.judge)
+        return self.lookback.look(first, last, give)
+
+    def save(self, first: int | None = None, last: int | None = None) -> str:
+        """Write the look-back, or slices `first` to `last`, as a recording into the folder pmutop was started in."""
         from pmutop.sinks.ring import name_for
 
         if self.ring is None:
             return "there is no slice yet"
         path = name_for(".")
         try:
-            slices, seconds = self.ring.write(path)
+            slices, seconds = self.ring.write(path, first=first, last=last)
         except PmutopError as error:
             return str(error)
         return f"{slices} slices ({seconds:.0f} s) saved as {path}: pmutop replay {path}"

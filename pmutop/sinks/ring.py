@@ -47,6 +47,7 @@ class Segment:
 class Block(NamedTuple):
     """One packed slice: in memory, or at a place in a segment."""
 
+    number: int  # of the slice
     end: int  # monotonic ns
     size: int
     data: bytes | None
@@ -92,7 +93,7 @@ class Ring:
     def add(self, raw: RawSlice) -> None:
         data = sealed(encode(raw, self.cmdlines))
         with self.lock:
-            self.fresh.append(Block(raw.end, len(data), data, None, 0))
+            self.fresh.append(Block(raw.number, raw.end, len(data), data, None, 0))
             self.held += len(data)
             while self.held > self.memory and len(self.fresh) > 1:
                 self.move_out()
@@ -124,24 +125,48 @@ class Ring:
             self.held -= block.size
         self.baseline.fold(unsealed(block.read()))
 
-    def write(self, path: str, force: bool = False) -> tuple[int, float]:
-        """Write what is held as a recording (mode 0600); returns how many slices and seconds. Raises PmutopError."""
+    @property
+    def oldest(self) -> int | None:
+        """The number of the oldest slice held that has rates; the first of all is a baseline."""
         with self.lock:
-            first = self.baseline.slice()
-            blocks = [
-                *self.kept,
-                *self.fresh,
-            ]  # they hold their files: what the ring drops meanwhile can still be read
-            seconds = self.seconds
+            blocks = self.kept or self.fresh
+            return blocks[0].number + (self.baseline.last is None) if blocks else None
+
+    def cut(self, first: int | None = None, last: int | None = None) -> tuple[RawSlice | None, list[Block]]:
+        """Slices `first` to `last` as they are needed to be judged: the baseline before them, and their blocks.
+
+        None stands for the oldest and the newest. The baseline is None where the source's own is among the blocks. The
+        blocks hold their files: what the ring drops meanwhile can still be read.
+        """
+        with self.lock:
+            baseline = self.baseline.copy()
+            blocks = [*self.kept, *self.fresh]
+        for block in blocks:
+            if first is None or block.number >= first:
+                break
+            baseline.fold(unsealed(block.read()))
+        wanted = [
+            block
+            for block in blocks
+            if (first is None or block.number >= first) and (last is None or block.number <= last)
+        ]
+        return baseline.slice(), wanted
+
+    def write(
+        self, path: str, force: bool = False, first: int | None = None, last: int | None = None
+    ) -> tuple[int, float]:
+        """Write what is held, or slices `first` to `last` of it, as a recording (mode 0600); returns how many slices and
+        seconds. Raises PmutopError."""
+        baseline, blocks = self.cut(first, last)
         recorder = Recorder(path, self.header, force=force)
         try:
-            if first is not None:
-                recorder.write(first)
+            if baseline is not None:
+                recorder.write(baseline)
             for block in blocks:
                 recorder.put(block.read())
         finally:
             recorder.close()
-        return len(blocks), seconds
+        return len(blocks), (blocks[-1].end - blocks[0].end) / 1e9 if blocks else 0.0
 
 
 def unsealed(data: bytes) -> RawSlice:
@@ -157,6 +182,13 @@ class Baseline:
         self.counts: dict[int, bytes] = {}
         self.levels: dict[int, bytes] = {}
         self.last: RawSlice | None = None
+
+    def copy(self) -> Baseline:
+        """The same baseline, to be folded further without touching this one."""
+        other = Baseline(0)
+        other.row, other.last = self.row, self.last
+        other.tasks, other.counts, other.levels = dict(self.tasks), dict(self.counts), dict(self.levels)
+        return other
 
     def fold(self, raw: RawSlice) -> None:
         for record in raw.records:

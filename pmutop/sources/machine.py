@@ -8,6 +8,7 @@ import socket
 import time
 from pathlib import Path
 
+from pmutop.domains import domains
 from pmutop.topology import processor
 
 PRESSURES = ("cpu", "io", "memory")
@@ -16,7 +17,7 @@ PRESSURES = ("cpu", "io", "memory")
 def describe() -> dict:
     """The header's `machine`: model, CPUs, kernel, hypervisor; plain JSON.
 
-    `processor` is what hardware models are matched by: see topology.processor.
+    `processor` is what hardware models are matched by: see topology.processor. `domains`: see domains.domains.
     """
     model = first_field("/proc/cpuinfo", ("model name", "Model", "CPU part")) or os.uname().machine
     flags = first_field("/proc/cpuinfo", ("flags",)).split()
@@ -24,6 +25,7 @@ def describe() -> dict:
         "model": model,
         "processor": processor(),
         "cpus": os.cpu_count(),
+        "domains": domains(),
         "kernel": os.uname().release,
         "architecture": os.uname().machine,
         "virtual": "hypervisor" in flags or Path("/sys/hypervisor/type").exists(),

@@ -140,6 +140,7 @@ class PmutopApp(App[None], deeds.Deeds):
         """Show the state as it is now."""
         if self.canvas.is_mounted:
             self.state.arrange(time.monotonic())
+            self.mind_sampling()
             self.canvas.update()
 
     def repaint(self) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pmutop.tui.history import Row
     from pmutop.tui.state import State
 
+#: What is slowed by less is slowed on paper only; the eye is not called for it, the log has it.
+LEAST_HARM = 1.05
 BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -45,6 +47,19 @@ def words(text_of: Callable[[Row], str], style: str = "", right: bool = False) -
         return [(units.fit(units.clean_text(text_of(row)), cells, right), style)]
 
     return cell
+
+
+def pid_cell(state: State, row: Row, cells: int) -> list[Span]:
+    """The number; of a group how many rows it has, behind + while it is folded and - when it is not."""
+    tid = row.task.tid
+    if row.task.ref < 0:
+        return [
+            (
+                units.fit(f"{'-' if row.task.ref in state.unfolded else '+'}{-tid}", cells, right=True),
+                "strong",
+            )
+        ]
+    return [(units.fit(str(tid), cells, right=True), "")]
 
 
 def cpu_cell(state: State, row: Row, cells: int) -> list[Span]:
@@ -97,6 +112,7 @@ def harms(row: Row) -> list[tuple[str, float | None]]:
     found = [
         (name, verdicts[place].factor) for place, name in enumerate(RESOURCES) if verdicts[place].verdict
     ]
+    found = [harm for harm in found if harm[1] is None or harm[1] >= LEAST_HARM]
     return sorted(found, key=lambda harm: -(harm[1] or 1.0))
 
 
@@ -183,7 +199,7 @@ def value(column: str) -> Callable[[State, Row], float]:
 
 COLUMNS = (
     Column("PID", 7, True, lambda s, r: (r.task.pid, r.task.tid), False,
-           words(lambda r: str(r.task.tid), right=True), 0, 0, "process (or thread) number"),
+           pid_cell, 0, 0, "process (or thread) number; of a group +rows, -rows once it is unfolded"),
     Column("USER", 6, False, lambda s, r: r.task.user, False,
            words(lambda r: r.task.user), 3, 4, "who runs it"),
     Column("S", 1, False, lambda s, r: r.moment.state[r.index], False, state_cell, 5, 0,

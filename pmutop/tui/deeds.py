@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable
 
 from pmutop import units
+from pmutop.tui.fold import Folding, group_key, is_head
 from pmutop.tui.frame import shares
+from pmutop.tui.hot import Functions
 from pmutop.tui.inputs import Inputs
+from pmutop.tui.past import Past
 from pmutop.tui.state import Menu, Prompt, State
 
 #: What the command may hand in: name -> arguments and result. Each returns '' or a line that says what went wrong.
@@ -21,7 +24,11 @@ ACTIONS = {
     "renice": "(task, nice) -> str",
     "affinity": "(task, set of CPUs) -> str",
     "threads": "(on) -> str: rows per thread rather than per process, from the next slice on",
-    "save": "() -> str: write the look-back as a recording; the line says where",
+    "save": "(first, last) -> str: write these slices (None: all) as a recording; the line says where",
+    "past": "(first, last, give) -> bool: judge slices of the look-back again and call give(Moments) from any thread",
+    "oldest": "() -> int or None: the oldest slice of the look-back",
+    "hot": "(pid or None) -> str: sample where this process is, or no longer",
+    "functions": "() -> what was sampled, by label: see pipeline.hot",
     "pause": "(on) -> str: hold the source too (a replay)",
     "seek": "(slices) -> str: move the source (a replay)",
 }
@@ -42,7 +49,7 @@ SIGNALS = (
 )
 
 
-class Deeds(Inputs):
+class Deeds(Inputs, Past, Functions, Folding):
     """Mixed into the app: changes `self.state`, calls `self.actions`."""
 
     state: State
@@ -65,7 +72,13 @@ class Deeds(Inputs):
     def settings(self) -> dict:
         """What is kept between runs."""
         s = self.state
-        return {"columns": list(s.columns), "sort": s.sort, "tree": s.tree, "kernel": s.kernel}
+        return {
+            "columns": list(s.columns),
+            "sort": s.sort,
+            "tree": s.tree,
+            "grouped": s.grouped,
+            "kernel": s.kernel,
+        }
 
     def kept(self) -> None:
         if self.keep is not None:
@@ -86,10 +99,20 @@ class Deeds(Inputs):
         self.open_page("help")
 
     def do_details(self) -> None:
-        self.open_page("details")
+        """Of a process; a group is unfolded, and folded again."""
+        row = self.state.current()
+        if is_head(row) and self.state.page != "details":
+            self.unfold(row.task.ref not in self.state.unfolded)
+        else:
+            self.open_page("details")
+            if row is not None and self.state.page:
+                self.state.selected = row.task.ref  # rows run; the page stays with its process
 
     def do_blame(self) -> None:
         self.open_page("blame")
+
+    def do_cores(self) -> None:
+        self.open_page("cores")
 
     def do_timeline(self) -> None:
         self.open_page("timeline")
@@ -170,6 +193,9 @@ class Deeds(Inputs):
             return
         at = next((place for place, row in enumerate(found) if row.task.ref == s.selected), -1)
         s.finding = (at + 1) % len(found)
+        if s.grouped:
+            s.unfolded.add(s.groups.get(group_key(found[s.finding]), 0))
+            s.arrange(time.monotonic())
         if not s.select(found[s.finding].task.ref, time.monotonic()):
             s.message = "that process is hidden by the filter (Esc takes it off)"
 
@@ -197,11 +223,14 @@ class Deeds(Inputs):
 
     def do_tree(self) -> None:
         self.state.tree = not self.state.tree
+        self.state.grouped = self.state.grouped and not self.state.tree
         self.kept()
 
     def do_kernel(self) -> None:
         self.state.kernel = not self.state.kernel
-        self.state.message = "" if self.state.kernel else "kernel threads are hidden"
+        self.state.message = (
+            f"kernel threads are {'shown' if self.state.kernel else 'hidden while they use no CPU'}"
+        )
         self.kept()
 
     def do_threads(self) -> None:
@@ -275,53 +304,6 @@ class Deeds(Inputs):
             self.act("affinity")
         elif targets:
             self.state.prompt = Prompt("CPUs (0,2-3)", choose)
-
-    def do_save(self) -> None:
-        self.act("save")
-
-    # -- time -------------------------------------------------------------------------------------------------------
-
-    def do_pause(self) -> None:
-        s = self.state
-        if s.held is not None:
-            self.do_live()
-            return
-        s.show_slice(s.moment.number if s.moment else 0)
-        if "pause" in self.actions:
-            self.act("pause", True)
-
-    def do_live(self) -> None:
-        self.state.show_slice(None)
-        if "pause" in self.actions:
-            self.act("pause", False)
-
-    def go(self, slices: int) -> None:
-        s = self.state
-        if s.moment is None:
-            return
-        ring = s.history.ring
-        to = s.moment.number + slices
-        if to > ring[-1].number and "seek" in self.actions:
-            self.act("seek", slices)
-            return
-        if to > ring[-1].number or to < ring[0].number:
-            s.message = "this is the newest slice" if slices > 0 else "this is the oldest slice that is held"
-        s.show_slice(max(ring[0].number, min(to, ring[-1].number)))
-
-    def do_back(self) -> None:
-        self.go(-1)
-
-    def do_forward(self) -> None:
-        self.go(1)
-
-    def far(self) -> int:
-        return max(1, round(10 / (self.state.moment.seconds or 0.4))) if self.state.moment else 1
-
-    def do_far_back(self) -> None:
-        self.go(-self.far())
-
-    def do_far_forward(self) -> None:
-        self.go(self.far())
 
     def do_repaint(self) -> None:
         self.repaint()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from math import isnan
 
 from pmutop import units
-from pmutop.moment import QUALITIES, RESOURCES, UNKNOWN, Resource
-from pmutop.tui.columns import BARS, label_style
-from pmutop.tui.history import SLICES, Row
+from pmutop.moment import QUALITIES, RESOURCES, Resource
+from pmutop.tui.columns import label_style
+from pmutop.tui.history import Row
+from pmutop.tui.hot import hot_functions
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
+from pmutop.tui.strips import strips
 from pmutop.tui.welcome import wrapped
 
 #: How each quality of a number is marked before its digits; what is exact carries no mark.
@@ -31,9 +33,10 @@ def details(state: State, width: int) -> list[Line]:
     lines = identity(state, row, width)
     lines += verdict(state, row, width)
     lines += advice(state, row, width)
+    lines += hot_functions(state, row, width)
     lines += evidence(row, width)
     lines += interference(row, width)
-    lines += strip(state, row, width)
+    lines += strips(state, row, width)
     lines += rates(row, width)
     if state.child_output and row.task.ppid:
         lines += [[], [(f"output of the launched command: {units.clean_text(state.child_output)}", "quiet")]]
@@ -52,13 +55,9 @@ def identity(state: State, row: Row, width: int) -> list[Line]:
         f"nice {int(moment.nice[index])}" if not isnan(float(moment.nice[index])) else "",
         f"memory {units.size(float(moment.rss[index]))}",
     )
-    lines: list[Line] = [
-        [
-            (units.fit(units.clean_text(task.comm), 16).rstrip(), "title"),
-            ("  ", ""),
-            ("  ".join(f for f in facts if f), ""),
-        ]
-    ]
+    name = units.fit(units.clean_text(task.comm), 16).rstrip()
+    lines = wrapped(f"{name}  ", ", ".join(f for f in facts if f), width)
+    lines[0] = [(name, "title"), (lines[0][0][0][len(name) :], ""), *lines[0][1:]]
     lines += wrapped("command: ", units.clean_text(task.cmdline or f"[{task.comm}]"), width)[:3]
     if task.cgroup:
         lines.append([(f"cgroup: {units.clean_text(task.cgroup)}", "quiet")])
@@ -75,15 +74,8 @@ def identity(state: State, row: Row, width: int) -> list[Line]:
 def verdict(state: State, row: Row, width: int) -> list[Line]:
     labels = row.moment.labels.get(row.index)
     if not labels:
-        return [
-            [],
-            [
-                (
-                    "nothing may be said of it in this slice: it was idle, or its inputs are not counted",
-                    "quiet",
-                )
-            ],
-        ]
+        why = "nothing may be said of it in this slice: it was idle, or its inputs are not counted"
+        return [[], *wrapped("", why, width, "quiet")]
     lines: list[Line] = [[]]
     for place, label in enumerate(labels[:3]):
         lines.append(
@@ -99,57 +91,6 @@ def verdict(state: State, row: Row, width: int) -> list[Line]:
     if path:
         lines += wrapped("   because ", " and ".join(units.clean_text(test) for test in path), width)
     return lines
-
-
-def strip(state: State, row: Row, width: int) -> list[Line]:
-    """One cell a slice, the present at the right: a letter names the label; the legend below says which."""
-    track = state.history.tracks.get(row.task.ref)
-    if track is None or not track.marks:
-        return []
-    letters = letters_of([label for _, label, _ in track.marks])
-    cells = min(width - 11, SLICES)
-    newest = row.moment.number
-    line: Line = [("labels     ", "")]
-    place = {number: label for number, label, _ in track.marks}
-    for number in range(newest - cells + 1, newest + 1):
-        label = place.get(number)
-        if not label:
-            line.append(("·" if label is None else " ", "quiet"))
-        else:
-            style = "quiet" if not label.startswith("P_") else "bad"
-            line.append((letters[label], style))
-    shown = [label for label in dict.fromkeys(label for _, label, _ in track.marks) if label]
-    legend = "  ".join(f"{letters[label]} {units.clean_text(label)}" for label in shown)
-    since = f"  since {units.clock(track.since)}" if track.since and track.shown.label else ""
-    use = {
-        past.moment.number: float(past.moment.cpu[past.index]) for past in state.history.rows_of(row.task.ref)
-    }
-    values = [use.get(number, float("nan")) for number in range(newest - cells + 1, newest + 1)]
-    top = max((value for value in values if not isnan(value)), default=0.0)
-    graph = sparkline(values, top or 1.0)
-    return [
-        [],
-        line,
-        [(" " * 11, ""), (legend, "quiet"), (since, "")],
-        [
-            ("CPU        ", ""),
-            (graph, "good"),
-            (f"  top {units.percent(top)}%" if width > SLICES + 24 else "", "quiet"),
-        ],
-    ]
-
-
-def letters_of(labels: list[str]) -> dict[str, str]:
-    """A letter for each label: its own telling one where that is free."""
-    table: dict[str, str] = {UNKNOWN: "?"}
-    for label in labels:
-        if label and label not in table:
-            word = label.split("_")[-1]
-            capitals = (word if label.startswith("P_") else word.lower()) + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-            table[label] = next(
-                (letter for letter in capitals if letter not in table.values() and letter.isascii()), "+"
-            )
-    return table
 
 
 def bar(share: float, cells: int) -> str:
@@ -213,7 +154,10 @@ def evidence(row: Row, width: int) -> list[Line]:
                 (bar(reason.share, 8), "mark"),
                 (f" {units.share(reason.share):>4} ", ""),
                 (f"{units.count(reason.value):>7}", "strong"),
-                (f"   {units.count(reason.normal):>7}  {units.fit(units.clean_text(reason.unit), 14)}", ""),
+                (
+                    f"   {units.count(reason.normal):>7}  {units.fit(units.clean_text(reason.unit), max(4, min(14, width - 68)))}",
+                    "",
+                ),
                 ("" if isnan(times) else far, "quiet"),
             ]
         )
@@ -231,7 +175,7 @@ def advice(state: State, row: Row, width: int) -> list[Line]:
 
 
 def rates(row: Row, width: int) -> list[Line]:
-    """Every counted event as a rate per second of this slice, with the mark of its quality; then a minute's CPU."""
+    """Every counted event as a rate per second of this slice, with the mark of its quality."""
     events = row.moment.header.events
     if not events:
         return []
@@ -239,7 +183,7 @@ def rates(row: Row, width: int) -> list[Line]:
         [],
         [
             ("events per second of this slice", "strong"),
-            ("  (~ estimated  ^ first  * replaced  ! impossible)", "quiet"),
+            ("  ~ estimated ^ first * replaced ! impossible", "quiet"),
         ],
     ]
     across = max(1, width // 38)
@@ -264,9 +208,3 @@ def rates(row: Row, width: int) -> list[Line]:
     if line:
         lines.append(line)
     return lines
-
-
-def sparkline(values: list[float], top: float) -> str:
-    return "".join(
-        " " if isnan(value) or not top else BARS[max(0, min(8, round(value / top * 8)))] for value in values
-    )

@@ -6,7 +6,7 @@ from pmutop import units
 from pmutop.tui.headline import headline
 from pmutop.tui.keys import KEYS
 from pmutop.tui.lines import Line
-from pmutop.tui.pages import PAGES
+from pmutop.tui.pages import PAGES, lines_of
 from pmutop.tui.state import Menu, State
 from pmutop.tui.table import table
 
@@ -51,13 +51,13 @@ def middle(state: State, width: int, room: int, height: int) -> list[Line]:
 
 def shares(state: State, height: int) -> bool:
     """Is there a table above the open page?"""
-    return bool(state.page) and PAGES[state.page][2] and height >= SHARED and state.moment is not None
+    return bool(state.page) and PAGES[state.page][1] and height >= SHARED and state.moment is not None
 
 
 def page(name: str, state: State, width: int, room: int) -> list[Line]:
     """A title bar and as much of the page as fits, from `state.page_top` on."""
-    title, lines_of, _ = PAGES[name]
-    lines = lines_of(state, width)
+    title, _ = PAGES[name]
+    lines = lines_of(name, state, width)
     fits = max(room - 1, 1)
     state.page_top = max(0, min(state.page_top, len(lines) - fits))
     last = min(state.page_top + fits, len(lines))

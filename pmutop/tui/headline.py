@@ -10,6 +10,7 @@ from pmutop.tui.history import Row
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
+MANY = 32  # CPUs from which on groups show instead of bars, here and in the time line
 #: What a reader of each tier must know, in few words.
 TIER_WORDS = {
     "hardware": "hardware counters",
@@ -19,12 +20,16 @@ TIER_WORDS = {
 
 
 def headline(state: State, width: int, height: int) -> list[Line]:
-    """Lines of the head: 4 on a small screen, one more where there is room."""
+    """Lines of the head: 4 on a small screen, one more where there is room, and one while the screen is held."""
     lines = [machine_line(state, width), slice_line(state, width), cpu_line(state, width)]
     if height >= 30 and state.header is not None:
         lines.insert(
             1, [(units.fit(f"{state.header.source}: {units.clean_text(state.header.why)}", width), "quiet")]
         )
+    if state.held is not None and state.newest is not None:
+        from pmutop.tui.past import time_line
+
+        lines.append(time_line(state, width))
     lines.append(finding_line(state, width))
     return lines
 
@@ -103,13 +108,18 @@ def slice_line(state: State, width: int) -> Line:
 
 
 def cpu_line(state: State, width: int) -> Line:
-    """Each CPU as a bar (a cell; many CPUs share one), pressure, and how many tasks there are."""
+    """Each CPU as a bar, many of them as a heat map by cache; pressure, and how many tasks there are."""
     moment = state.moment
     if moment is None:
         return []
     busy = [float(value) for value in moment.machine.get("cpu_busy") or ()]
     cells = max(min(len(busy), width // 3), 1)
     spans: Line = [("cpu ", "")]
+    if len(busy) > MANY:
+        from pmutop.tui.cores import strip
+
+        groups = strip(moment, width - 90 if width > 130 else width // 3)
+        spans, cells = spans + groups, 0 if groups else cells
     for cell in range(cells if busy else 0):
         group = busy[cell * len(busy) // cells : (cell + 1) * len(busy) // cells]
         mean = sum(group) / len(group)
@@ -136,6 +146,11 @@ def cpu_line(state: State, width: int) -> Line:
         spans += [("  ", ""), (f"{flagged} in trouble", "bad")]
     running = moment.state.count("R")
     spans.append((f"  {len(moment.tasks)} tasks, {running} running", ""))
+    if (
+        not state.kernel
+        and (hidden := sum(task.kernel for task in moment.tasks) - len(state.kernel_busy)) > 0
+    ):
+        spans.append((f"  {hidden} kernel threads hidden (K)", "quiet"))
     return spans
 
 

@@ -9,7 +9,7 @@ from pmutop.tui.state import State
 from pmutop.tui.welcome import wrapped
 
 
-def help_page(state: State, width: int) -> list[Line]:
+def help(state: State, width: int) -> list[Line]:
     lines: list[Line] = [[("Keys", "strong"), ("  (as in htop where htop has them)", "quiet")]]
     cells = [(f" {key.shown:<9}", key.help) for key in KEYS]
     two = width >= 110

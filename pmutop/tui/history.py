@@ -62,6 +62,10 @@ class History:
         self.slices = slices
         self.budget = budget
         self.ring: deque[Moment] = deque()
+        self.older: list[
+            Moment
+        ] = []  # a stretch of the past before the ring, judged again because somebody looks
+        self.marks: set[int] = set()  # slices that the person marked
         self.held = 0  # bytes
         self.tracks: dict[int, Track] = {}
         self.ghosts: dict[int, Row] = {}
@@ -132,11 +136,26 @@ class History:
         track = self.tracks.get(ref)
         return track.shown if track and track.shown.label else None
 
+    def find(self, number: int) -> Moment | None:
+        """The Moment of slice `number` if it is at hand; of numbers that were never taken the one before."""
+        for held in (self.ring, self.older):
+            if held and held[0].number <= number <= held[-1].number:
+                return next(moment for moment in reversed(held) if moment.number <= number)
+        return None
+
     def at(self, number: int) -> Moment | None:
-        """The Moment of slice `number`, or the nearest one that is still held."""
+        """The Moment of slice `number`, or the nearest one that is at hand."""
         if not self.ring:
             return None
-        return min(self.ring, key=lambda moment: abs(moment.number - number))
+        return min((*self.older, *self.ring), key=lambda moment: abs(moment.number - number))
+
+    def until(self, number: int, most: int = SLICES) -> list[Moment]:
+        """The Moments at hand from at most `most` slices before `number` up to it, oldest first."""
+        return [moment for moment in (*self.older, *self.ring) if number - most < moment.number <= number]
+
+    def fits(self) -> int:
+        """How many Moments like the newest may be judged again and held at once."""
+        return max(8, min(SLICES, self.budget // max(weight(self.ring[-1]), 1)))
 
     def lane(self, moment: Moment) -> list[tuple[int, float]]:
         """For each CPU the task that held it longest in the slice, and for which share of it; ref 0: nobody."""
@@ -145,11 +164,11 @@ class History:
             lane = self.lanes[moment.number] = holders(moment)
         return lane
 
-    def rows_of(self, ref: int) -> list[Row]:
-        """This process in every Moment held, oldest first."""
+    def rows_of(self, ref: int, number: int) -> list[Row]:
+        """This process in every Moment at hand of the minute up to slice `number`, oldest first."""
         rows = []
         guess = 0
-        for moment in self.ring:
+        for moment in self.until(number):
             index = index_of(moment, ref, guess)
             if index is not None:
                 rows.append(Row(moment, index))

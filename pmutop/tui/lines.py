@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from os.path import commonprefix
 
 from pmutop import units
 
@@ -102,29 +101,3 @@ def escaped(line: Line, first: int, last: int, pens: Mapping[str, tuple[str, str
             out.append(f"{on}{text}{off}")
         at += cells
     return "".join(out)
-
-
-def difference(old: Line, new: Line) -> tuple[int, int]:
-    """The first and one past the last cell in which two lines of one width differ."""
-    first, same = _alike(old, new)
-    if same == len(new) == len(old):
-        return first, first
-    after, _ = _alike(old[same:][::-1], new[same:][::-1], backwards=True)
-    return first, max(sum(units.width(text) for text, _ in new) - after, first)
-
-
-def _alike(old: Line, new: Line, backwards: bool = False) -> tuple[int, int]:
-    """Cells at the start (or the end) that are the same in both, and how many whole spans."""
-    cells = spans = 0
-    for (before, was), (after, now) in zip(old, new):
-        if before == after and was == now:
-            cells += units.width(after)
-            spans += 1
-            continue
-        if was == now:
-            if backwards:
-                before, after = before[::-1], after[::-1]
-            length = len(commonprefix((before, after)))
-            cells += units.width(after[:length])
-        break
-    return cells, spans

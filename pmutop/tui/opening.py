@@ -25,7 +25,9 @@ def opened(state: State, ascii_only: bool) -> Iterator[None]:
     had comes back here, also where a signal ends us while Textual is being loaded.
     """
     kept = termios.tcgetattr(STDIN)
-    handlers = {number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {
+        number: signal.signal(number, leave) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         quiet = list(kept)
         quiet[ECHO] &= ~(termios.ECHO | termios.ICANON)

@@ -6,11 +6,18 @@ from collections import Counter
 
 from pmutop import units
 from pmutop.moment import Moment
+from pmutop.slices import Task
+from pmutop.tui import cores
 from pmutop.tui.columns import BARS
+from pmutop.tui.headline import MANY
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
 
 COLOURS = ("c0", "c1", "c2", "c3", "c4", "c5")
+UNKNOWN_WHO: list[Line] = [
+    [],
+    [("who was running is not known: the system reader (root or CAP_PERFMON) sees each switch", "quiet")],
+]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -19,9 +26,11 @@ def timeline(state: State, width: int) -> list[Line]:
     if moment is None:
         return []
     cells = max(width - 14, 1)
-    shown = [past for past in state.history.ring if past.number <= moment.number][-cells:]
+    shown = state.history.until(moment.number)[-cells:]
     if any(past.periods is not None for past in shown):
         return by_process(state, shown, cells, width)
+    if len(moment.machine.get("cpu_busy") or ()) > MANY:
+        return cores.lanes(shown, width) + UNKNOWN_WHO
     return by_use(shown, cells)
 
 
@@ -33,11 +42,12 @@ def by_process(state: State, shown: list[Moment], cells: int, width: int) -> lis
         for ref, share in lane:
             if ref:
                 held[ref] += share
-    names = {task.ref: task for past in (shown[0], shown[-1]) for task in past.tasks}
     ranked = [ref for ref, _ in held.most_common(len(LETTERS))]
+    names = named(ranked, shown)
     signs = {ref: (LETTERS[place], COLOURS[place % len(COLOURS)]) for place, ref in enumerate(ranked)}
-    lines: list[Line] = []
-    for cpu in range(max(map(len, lanes), default=0)):
+    many = len(shown[-1].machine.get("cpu_busy") or ()) > MANY
+    lines: list[Line] = cores.lanes(shown, width) if many else []
+    for cpu in range(0 if many else max(map(len, lanes), default=0)):
         line: Line = [(f"cpu {cpu:<4} ", ""), (" " * (cells - len(shown)), "")]
         for lane in lanes:
             ref, share = lane[cpu] if cpu < len(lane) else (0, 0.0)
@@ -61,6 +71,18 @@ def by_process(state: State, shown: list[Moment], cells: int, width: int) -> lis
     return lines
 
 
+def named(refs: list[int], shown: list[Moment]) -> dict[int, Task]:
+    """Who they are, also those that lived between the first and the last Moment only."""
+    left, found = set(refs), {}
+    for past in (shown[-1], shown[0], *shown):
+        if not left:
+            break
+        fresh = {task.ref: task for task in past.tasks if task.ref in left}
+        found |= fresh
+        left -= fresh.keys()
+    return found
+
+
 def by_use(shown: list[Moment], cells: int) -> list[Line]:
     """Only how busy each CPU was: a source without switch samples does not know by whom."""
     rows = max((len(past.machine.get("cpu_busy") or ()) for past in shown), default=0)
@@ -77,8 +99,4 @@ def by_use(shown: list[Moment], cells: int) -> list[Line]:
                 (f" {values[-1] if values else 0:3.0f}%", ""),
             ]
         )
-    lines += [
-        [],
-        [("who was running is not known: the system reader (root or CAP_PERFMON) sees each switch", "quiet")],
-    ]
-    return lines
+    return lines + UNKNOWN_WHO

@@ -1,8 +1,12 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from pmutop.errors import BadInput
 from pmutop.tui import settings
-from pmutop.tui.columns import BY_NAME
+from pmutop.tui.columns import BY_NAME, COLUMNS
+from pmutop.tui.keys import KEYS, VIM_KEYS
 
 
 def test_what_is_saved_is_loaded_again(tmp_path):
@@ -42,3 +46,19 @@ def test_a_whole_number_is_a_refresh(tmp_path):
     path = tmp_path / "screen.toml"
     path.write_text("refresh = 2\nvim = true\n")
     assert settings.load(path) == {"refresh": 2, "vim": True}
+
+
+def test_the_page_of_the_screen_lists_every_key_column_and_setting():
+    """docs/screen.md against the tables that the program is made of: nothing missing, nothing too many, word for word."""
+    page = (Path(__file__).parents[2] / "docs" / "screen.md").read_text()
+
+    def table(title):
+        section = page[page.index(f"## {title}") :].partition("\n\n## ")[0]
+        rows = re.findall(r"^\| (`.*`) \| (.*) \|$", section, re.MULTILINE)
+        return {name.replace("`", ""): words for name, words in rows}
+
+    assert table("Keys") == {key.shown: key.help for key in KEYS}
+    assert table("Columns") == {column.name: column.help for column in COLUMNS}
+    assert table("Settings") == {name: words for name, (_, words) in settings.KNOWN.items()}
+    for key, action in VIM_KEYS.items():
+        assert f"`{key}` {action}" in page

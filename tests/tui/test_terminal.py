@@ -31,7 +31,10 @@ class Session:
             clean |= {"TERM": "xterm-256color", "PYTHONPATH": str(TESTS.parent)} | environment
             os.execve(
                 sys.executable,
-                [sys.executable, *(command or (str(TESTS / "moments.py"), str(rows), str(interval), "1e9", flavour))],
+                [
+                    sys.executable,
+                    *(command or (str(TESTS / "moments.py"), str(rows), str(interval), "1e9", flavour)),
+                ],
                 clean,
             )
         self.screen = pyte.Screen(columns, lines)
@@ -63,8 +66,14 @@ class Session:
                 )
 
     @property
+    def display(self):
+        """The lines, also while half of a wide character has come (pyte's own display fails on such a one)."""
+        screen = self.screen
+        return ["".join(screen.buffer[y][x].data for x in range(screen.columns)) for y in range(screen.lines)]
+
+    @property
     def text(self):
-        return "\n".join(self.screen.display)
+        return "\n".join(self.display)
 
     def press(self, keys):
         os.write(self.master, keys.encode())
@@ -161,7 +170,7 @@ def test_start_resize_and_quit():
         )
         session.resize(120, 30)
         session.read(r"F10Quit +\n?$")
-        session.read(lambda: len(session.screen.display[0]) == 120 and "RES" in session.text)
+        session.read(lambda: len(session.display[0]) == 120 and "RES" in session.text)
         session.press("\r")
         session.read(r"Details")
         session.press("\x1b")
@@ -234,13 +243,13 @@ def test_what_is_on_the_terminal_is_what_was_drawn():
         session.read("HELD")
         end = time.monotonic() + 0.5
         session.read(lambda: time.monotonic() > end)
-        before = [line for line in session.screen.display if "HELD" not in line]
+        before = [line for line in session.display if not re.search("HELD|l live", line)]
         session.screen.reset()
         session.press("\x0c")
         session.read("HELD")
         end = time.monotonic() + 0.3
         session.read(lambda: time.monotonic() > end)
-        assert [line for line in session.screen.display if "HELD" not in line] == before
+        assert [line for line in session.display if not re.search("HELD|l live", line)] == before
 
 
 @pytest.mark.slow

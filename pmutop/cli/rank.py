@@ -16,7 +16,11 @@ SHARING = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     mining.add_tables(parser)
     mining.add_spread(parser)
-    parser.add_argument("--target", metavar="EVENT", help="what is to be explained instead of IPC")
+    parser.add_argument(
+        "--target",
+        metavar="EVENT",
+        help="what is to be explained (default: IPC, where it was not counted user-time)",
+    )
     parser.add_argument(
         "--per",
         choices=("cycle", "instruction", "slice"),
@@ -68,13 +72,12 @@ def run(options: argparse.Namespace) -> int:
     others = prepare(mining.read(options.against), options) if options.against else None
     try:
         with mining.spread(options):
-            name = options.target or "IPC"
             found = rank_all(
                 [one[:4] for one in prepared],
                 drop=options.drop,
                 measure=options.importance,
                 seed=options.seed,
-                name=name,
+                name=prepared[0][5],
             )
     except ValueError as error:
         raise BadInput(f"{tables[0].source}: {error}") from error
@@ -95,10 +98,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def prepare(tables, options):
-    """The tables of one ranking as (inputs, target, events, runs); BadInput names the file with which it is
-    not possible."""
+    """The tables of one ranking as (inputs, target, events, runs, settings, figure); BadInput names the file with which
+    it is not possible."""
     import numpy as np
 
+    from pmutop.analysis import figure
     from pmutop.errors import BadInput
 
     events = mining.same_events(tables)
@@ -123,7 +127,15 @@ def prepare(tables, options):
         runs += (
             [table.source] * len(table) if table.run is None else [f"{table.source} {r}" for r in table.run]
         )
-    inputs, target, names = divided(np.vstack(blocks), inner, settings, options, source)
+    counts = np.vstack(blocks)
+    try:
+        aim = figure.choose(inner, options.target)
+    except ValueError as error:
+        raise BadInput(
+            f"{source}: {error}", f"--target EVENT names another figure: {', '.join(inner)}"
+        ) from error
+    inputs, target, names = figure.explain(counts[:, : len(inner)], inner, aim, options.per)
+    inputs, names = np.hstack([inputs, counts[:, len(inner) :]]), names + settings
     whole = np.isfinite(inputs).all(axis=0)
     for name in np.array(names)[~whole]:
         say(f"pmutop: {source}: {name} has slices in which it was not counted; left out")
@@ -141,45 +153,8 @@ def prepare(tables, options):
         tuple(np.array(names)[keep].tolist()),
         np.array(runs)[rows],
         settings,
+        aim,
     )
-
-
-def divided(values, events, settings, options, source):
-    """Inputs per cycle or instruction, the target, and the inputs' names; cycles and instructions are no
-    inputs of IPC."""
-    import numpy as np
-
-    from pmutop.analysis.analogues import cycles_column
-    from pmutop.errors import BadInput
-
-    cycles = cycles_column(events)
-    instructions = next((at for at, name in enumerate(events) if name.lower() in INSTRUCTIONS), None)
-    if options.target is None and (cycles is None or instructions is None):
-        raise BadInput(
-            f"{source}: no IPC without instructions and cycles", "--target EVENT names another figure"
-        )
-    if options.target is not None and options.target not in events:
-        raise BadInput(f"{source}: no event {options.target} to be explained", f"it has {', '.join(events)}")
-    by = {"cycle": cycles, "instruction": instructions, "slice": None}[options.per]
-    left_out = {cycles, instructions} if options.target is None else {events.index(options.target)}
-    inputs = [at for at in range(len(events)) if at not in left_out]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.ones(len(values)) if by is None else values[:, by]
-        rates = values[:, [at for at in inputs if at != by]] / scale[:, None]
-        figure = (
-            values[:, events.index(options.target)]
-            if options.target
-            else values[:, instructions] / values[:, cycles]
-        )
-    rows = np.isfinite(figure) & np.isfinite(scale) & (scale > 0)
-    rates[~rows] = (
-        0  # rows without a figure are left out by the caller; they must not make a column look uncounted
-    )
-    columns = np.hstack([rates, values[:, len(events) :]])
-    return columns, np.where(rows, figure, np.nan), [events[at] for at in inputs if at != by] + settings
-
-
-INSTRUCTIONS = ("instructions", "inst_retired", "inst_retired.any", "instr_retired")
 
 
 def warn_of_sharing(table) -> None:
@@ -201,7 +176,7 @@ def pairs(one, ranking, options) -> dict:
 
     from pmutop.analysis.interactions import interactions, with_settings
 
-    inputs, _, events, _, settings = one
+    inputs, _, events, _, settings, _ = one
     model_order = [
         name for name in events if name in set(ranking.best.events)
     ]  # the columns the model was fitted on

@@ -84,6 +84,25 @@ def add_alert_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_rank_options(parser: argparse.ArgumentParser, screen: bool = False, log: bool = False) -> None:
+    """The screen ranks what is looked at unless told not to; the log ranks when it is told to."""
+    if screen:
+        parser.add_argument(
+            "--no-rank", action="store_true", help="never start the worker that ranks events by importance"
+        )
+    if log:
+        parser.add_argument(
+            "--rank",
+            action="store_true",
+            help="log too which events matter to the busiest few, ranked by a niced worker",
+        )
+    parser.add_argument(
+        "--target",
+        metavar="EVENT",
+        help="the figure that a ranking explains (default: IPC, where it is not counted user-time)",
+    )
+
+
 def percent(text: str) -> float:
     value = float(text.rstrip("%"))
     if not 0 < value <= 100:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import isnan, log2
 
-from pmutop.moment import Label, Moment
+from pmutop.moment import Label, Moment, Rank
 from pmutop.slices import Header
 from pmutop.tui.columns import BY_NAME, DEFAULT_COLUMNS, trouble
 from pmutop.tui.history import History, Row
@@ -138,6 +138,15 @@ class State:
         if self.held is None:
             return self.history.shown(row.task.ref)
         return row.moment.first_label(row.index)
+
+    def rank_of(self, row: Row) -> Rank | None:
+        """What the ranking worker last said of it; it speaks of the present only."""
+        return self.history.ranks.get(row.task.ref) if self.held is None else None
+
+    def looked_at(self) -> int | None:
+        """The ref of the process whose details are open in the present."""
+        row = self.current() if self.page == "details" and self.held is None else None
+        return None if row is None or row.gone else row.task.ref
 
     def arrange(self, now: float) -> None:
         """Make `order` from the Moment on show: sorted, filtered, the cursor kept on its process.

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,6 +11,7 @@ from textual import events
 from textual.keys import _character_to_key
 
 from pmutop import units
+from pmutop.moment import Rank
 from pmutop.tui.app import PmutopApp
 from pmutop.tui.columns import COLUMNS
 from pmutop.tui.keys import KEYS, VIM_KEYS
@@ -59,10 +61,10 @@ class Play:
                     await asyncio.sleep(0)
         return self.text
 
-    async def slices(self, count=1, **how):
+    async def slices(self, count=1, ranks=(), **how):
         for _ in range(count):
             self.number += 1
-            self.app.offer(self.world.moment(self.number, **how))
+            self.app.offer(replace(self.world.moment(self.number, **how), ranks=ranks))
             async with asyncio.timeout(5):
                 while self.app._arrived:
                     await asyncio.sleep(0)
@@ -256,6 +258,30 @@ def test_details_explain_the_verdict():
             assert words in text, words
 
     play(script, (120, 50))
+
+
+def test_importance_is_told_from_evidence():
+    """Where a ranking is there the row and the details say so, with the model's error; in the past they do not."""
+
+    async def script(p):
+        await p.slices()
+        row = next(row for row in p.world.busy.tolist() if p.state.moment.reasons.get(row))
+        task = p.world.tasks[row]
+        p.state.selected = task.ref
+        rank = Rank(
+            1, task.ref, 1, 1, "x", "IPC", 61, (("\x1bmajor-faults", 70.0), ("run-delay", 30.0)), 0.031, 0.4
+        )
+        assert "importance" not in await p.press("enter") and p.app.looked_at == task.ref
+        text = await p.slices(ranks=(rank._replace(events=(), why="9 of the 60 slices"),))
+        assert "importance to its IPC  not ranked: 9 of the 60 slices" in text
+        text = await p.slices(ranks=(rank,))
+        assert "importance to its IPC  last 61 slices, model error 3%, always the median 40%" in text
+        assert "IPC err 3%: " in text
+        text = await p.slices(ranks=(rank._replace(error=0.39),))
+        assert "no better than the median" in text and "IPC err" not in text
+        assert "importance" not in await p.press("z") and p.app.looked_at is None
+
+    play(script, (160, 50), World(30, ipc=True))
 
 
 def test_advice_of_the_label_is_shown():

@@ -5,6 +5,7 @@ the models over N processes; the numbers do not depend on it.
 """
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,11 +14,14 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from moments import World
 from recorded import a15, cloudsuite
 
 from pmutop.analysis import importance, physics
 from pmutop.analysis.alignment import multiplexing_error
 from pmutop.analysis.cleaning import IMPOSSIBLE, KEPT, clean, nearest_in_time
+from pmutop.pipeline.rank_worker import Worker
+from pmutop.pipeline.ranking import Ranker
 
 PAIRS_VISIBLE = 2
 CLOUD_RULES = ("branches", "LLC-load-misses", "instructions")
@@ -266,6 +270,34 @@ def live():
     print(
         f"One process, 40 events x 150 slices: {np.median(spent):.2f} s of CPU (worst of ten {max(spent):.2f})"
     )
+    worker, spent = Worker(), []
+    for _ in range(11):
+        worker.give(inputs, target)
+        while worker.take() is None:
+            worker.wait(1.0)
+        spent.append(cpu_of(worker.process.pid))
+    print(f"The worker itself (nice 19): {spent[0]:.2f} s of CPU until its first answer, imports and all, then "
+          f"{(spent[-1] - spent[0]) / 10:.2f} s for each; {memory_of(worker.process.pid):.0f} MB resident")  # fmt: skip
+    worker.close()
+    for rows in (200, 1000, 5000):
+        world = World(rows, ipc=True)
+        moments, ranker, spent = [world.moment(number) for number in range(1, 80)], Ranker(world.header), []
+        for moment in moments:
+            start = time.perf_counter()
+            ranker.moment(moment)
+            spent.append(time.perf_counter() - start)
+        print(f"What a slice of {rows} rows costs the asking side: {np.median(spent) * 1e6:.0f} us")
+
+
+def cpu_of(pid):
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_of(pid):
+    """Resident megabytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def figure6(at_once=PAIRS_VISIBLE, heading=True):

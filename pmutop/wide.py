@@ -28,6 +28,8 @@ COUNTED, NOT_COUNTED, NOT_SUPPORTED = 0, 1, 2
 #: A counter is 64 bits wide and the kernel hands it out as such; beyond 2^63 something was subtracted the
 #: wrong way round.
 LARGEST = 2.0**63
+#: A group that is opened or read a moment beside the others is not multiplexed for it.
+ALWAYS = 0.95
 #: What is taken from a folder; a file that is named itself is read whatever its name.
 SUFFIXES = {".csv", ".txt", ".json", ".jsonl", ".perf", ".stat"}
 
@@ -63,6 +65,17 @@ class Table:
         if event not in self.events:
             raise BadInput(f"{self.source or 'table'}: no event {event}", f"it has {', '.join(self.events)}")
         return self.values[:, self.events.index(event)]
+
+    def shared(self) -> list[str]:
+        """The events that had to share a counter: on one for less than ALWAYS of the slice, in most slices."""
+        if self.running is None:
+            return []
+        known = ~np.isnan(self.running).all(axis=0)
+        return [
+            name
+            for at, name in enumerate(self.events)
+            if known[at] and np.nanmedian(self.running[:, at]) < ALWAYS
+        ]
 
     def rows(self, chosen) -> Table:
         """The same table with only the `chosen` rows (mask, indices or slice)."""

@@ -195,18 +195,22 @@ def choose_models(options: argparse.Namespace, header: Header) -> tuple[list[Bun
 
 
 def selection(options: argparse.Namespace) -> Selection:
-    try:
-        pids = frozenset(int(word) for word in options.pid.split(",")) if options.pid else frozenset()
-    except ValueError:
-        raise UsageError(
-            f"--pid {options.pid}: not a process number", "for instance --pid 1234,5678"
-        ) from None
-    for pid in pids:
-        if not os.path.exists(f"/proc/{pid}") and getattr(options, "file", None) is None:
-            raise PmutopError(f"there is no process {pid}", "`pmutop` shows those that there are")
+    pids = pids_of(options.pid, living=getattr(options, "file", None) is None)
     users = frozenset(options.user.split(",")) if options.user else frozenset()
     waiting = NOBODY if getattr(options, "launched", None) is not None else None
     return Selection(pids, users, options.cgroup, root=waiting)
+
+
+def pids_of(text: str | None, living: bool = True) -> frozenset[int]:
+    """The processes that --pid names; living: they must be there now (they are not on the machine of a recording)."""
+    try:
+        pids = frozenset(int(word) for word in text.split(",")) if text else frozenset()
+    except ValueError:
+        raise UsageError(f"--pid {text}: not a process number", "for instance --pid 1234,5678") from None
+    for pid in pids:
+        if living and not os.path.exists(f"/proc/{pid}"):
+            raise PmutopError(f"there is no process {pid}", "`pmutop` shows those that there are")
+    return pids
 
 
 class Launched:

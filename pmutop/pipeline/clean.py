@@ -23,11 +23,14 @@ VALUE, ENABLED, RUNNING = range(3)
 
 
 class Cleaned(NamedTuple):
-    """refs int64 (rows,); increase float64 (rows, events), NaN = not known; quality uint8 (rows, events)."""
+    """refs int64 (rows,); increase float64 (rows, events), NaN = not known; quality uint8 (rows, events); enabled and
+    running float64 (rows, events): ns in which the event was wanted, and on a counter, since the task was last read."""
 
     refs: np.ndarray
     increase: np.ndarray
     quality: np.ndarray
+    enabled: np.ndarray
+    running: np.ndarray
 
 
 class Scrutiny:
@@ -118,7 +121,7 @@ class Cleaner:
         for record in raw.records:
             if isinstance(record, Exited):
                 self.forget(record.ref)
-        return Cleaned(refs, value, quality)
+        return Cleaned(refs, value, quality, enabled, running)
 
     def slot_of(self, ref: int) -> int:
         slot = self.slots.get(ref)

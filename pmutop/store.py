@@ -224,7 +224,7 @@ class Store:
         """One run as a wide table: `run` its number, `label` its program, `type` the task where one was given."""
         with self.guard():
             found = self.database.execute(
-                "select programs.name from runs join programs on programs.id = program where runs.id = ?",
+                "select programs.name, settings from runs join programs on programs.id = program where runs.id = ?",
                 (run,),
             ).fetchone()
             if found is None:
@@ -242,6 +242,7 @@ class Store:
             type=None if None in tasks else np.array(tasks),
             running=None if np.isnan(cells[:, :, 1]).all() else cells[:, :, 1],
             source=f"{self.path}, run {run}",
+            settings=json.loads(found[1]),
         )
 
     def events_of(self, run: int) -> tuple[str, ...]:

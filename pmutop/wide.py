@@ -13,7 +13,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -42,7 +42,7 @@ class Table:
     of float64 seconds, each (rows,) or None where the file has no such column. `marks` uint8 (rows, events)
     tells NOT_COUNTED from NOT_SUPPORTED, and `running` float64 (rows, events) is the share of the slice in
     which the event was on a counter; both are None where the file does not say. `problems` are the malformed
-    lines (number, what).
+    lines (number, what), `settings` the --param values of the run.
     """
 
     events: tuple[str, ...]
@@ -56,6 +56,7 @@ class Table:
     marks: np.ndarray | None = None
     running: np.ndarray | None = None
     problems: tuple[tuple[int, str], ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)

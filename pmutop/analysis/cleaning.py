@@ -287,7 +287,9 @@ class CausalCleaner:
         odd = np.flatnonzero(odd | (np.isnan(values).any(1) if fill else False))
         if len(odd):
             some = np.ones((len(odd), len(self.events)), bool) if may is None else may[odd]
-            counts[odd], quality[odd] = self.judge(values[odd], logs[odd], rows[odd], some, fill, width, rules)
+            counts[odd], quality[odd] = self.judge(
+                values[odd], logs[odd], rows[odd], some, fill, width, rules
+            )
         self.last[rows, :, turn] = np.where(np.isnan(logs), self.last[rows, :, turn], logs)
         self.turn[rows] = (turn + 1) % self.last.shape[2]
         return Cleaned(counts, quality)

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         metavar="EVENT",
-        help="what is to be explained (default: IPC, where it was not counted user-time)",
+        help="what is to be explained (default: IPC, without a PMU user-time/run-time)",
     )
     parser.add_argument(
         "--per",
@@ -43,8 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--param",
         action="append",
         default=[],
-        metavar="COLUMN",
-        help="this column is a setting, not an event: rank its pairs with the events (repeatable)",
+        metavar="NAME",
+        help="this column, or --param of a store's runs, is a setting: rank its pairs with the events (repeatable; "
+        "default: every setting in which the runs differ)",
     )
     parser.add_argument("--each", action="store_true", help="rank every file, or run of a store, by itself")
     parser.add_argument("--raw", action="store_true", help="take the values as they are, not cleaned")
@@ -103,6 +104,7 @@ def prepare(tables, options):
     import numpy as np
 
     from pmutop.analysis import figure
+    from pmutop.analysis.interactions import numbered
     from pmutop.errors import BadInput
 
     events = mining.same_events(tables)
@@ -111,19 +113,17 @@ def prepare(tables, options):
         raise BadInput(
             f"{source}: one column ({events[0]}) ranks nothing", "a target and at least two events are needed"
         )
-    settings = [name for name in options.param if tables[0].column(name) is not None]
+    settings = options.param or differing(tables)
     inner = [name for name in events if name not in settings]
-    blocks, runs = [], []
+    blocks, runs, set_to = [], [], {name: [] for name in settings}
     for table in tables:
-        table = table.only([*inner, *settings])
+        for name in settings:
+            set_to[name] += setting_of(table, name)
+        table = table.only(inner)
         if np.isnan(table.values).all():
             raise BadInput(f"{table.source}: nothing in it was counted")
         warn_of_sharing(table)
-        values = table.values
-        if not options.raw:
-            counted = mining.cleaned(table.only(inner), width=options.width).values
-            values = np.hstack([counted, values[:, len(inner) :]])
-        blocks.append(values)
+        blocks.append(table.values if options.raw else mining.cleaned(table, width=options.width).values)
         runs += (
             [table.source] * len(table) if table.run is None else [f"{table.source} {r}" for r in table.run]
         )
@@ -134,8 +134,9 @@ def prepare(tables, options):
         raise BadInput(
             f"{source}: {error}", f"--target EVENT names another figure: {', '.join(inner)}"
         ) from error
-    inputs, target, names = figure.explain(counts[:, : len(inner)], inner, aim, options.per)
-    inputs, names = np.hstack([inputs, counts[:, len(inner) :]]), names + settings
+    inputs, target, names = figure.explain(counts, inner, aim, options.per)
+    inputs = np.column_stack([inputs, *(numbered(set_to[name])[0] for name in settings)])
+    names += settings
     whole = np.isfinite(inputs).all(axis=0)
     for name in np.array(names)[~whole]:
         say(f"pmutop: {source}: {name} has slices in which it was not counted; left out")
@@ -155,6 +156,19 @@ def prepare(tables, options):
         settings,
         aim,
     )
+
+
+def differing(tables) -> list[str]:
+    """The settings in which the runs differ."""
+    names = sorted({name for table in tables for name in table.settings})
+    return [name for name in names if len({table.settings.get(name) for table in tables}) > 1]
+
+
+def setting_of(table, name: str) -> list:
+    """A setting for every row: the run's, or a column of the table; BadInput where it is neither."""
+    if name in table.settings:
+        return [table.settings[name]] * len(table)
+    return table.column(name).tolist()
 
 
 def warn_of_sharing(table) -> None:

@@ -99,7 +99,7 @@ def add_rank_options(parser: argparse.ArgumentParser, screen: bool = False, log:
     parser.add_argument(
         "--target",
         metavar="EVENT",
-        help="the figure that a ranking explains (default: IPC, where it is not counted user-time)",
+        help="the figure that a ranking explains (default: IPC, without a PMU user-time/run-time)",
     )
 
 

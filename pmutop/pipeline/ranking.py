@@ -54,7 +54,7 @@ class Place:
 class Ranker:
     """Given every Moment, hands it back with what the worker has found meanwhile (`Moment.ranks`).
 
-    target: the event to be explained (default: IPC where it is counted, else analysis.figure.SOFTWARE); UsageError where
+    target: the event to be explained (default: IPC where it is counted, else analysis.figure.USER_SHARE); UsageError where
     it is not counted. always: rank whether or not anybody looks (the log). Without a PMU and /proc's columns there is
     nothing to explain, and nothing is ranked.
     """

@@ -174,7 +174,7 @@ def test_constant_targets_are_said_to_be_so():
 
 
 def test_the_target_must_be_counted_and_has_a_default_without_a_pmu():
-    assert Ranker(header()).target == "user-time"
+    assert Ranker(header()).target == "user-time/run-time"
     with pytest.raises(UsageError, match="no event cycles"):
         Ranker(header(), "cycles")
 
@@ -284,7 +284,7 @@ def test_the_log_ranks_and_ends_with_a_ranking_of_each(recording, capfdbinary):
     lines = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     rank = lines[-1]["rank"]
     assert (
-        rank["target"] == "user-time" and rank["pid"] == 1001 and rank["events"][0]["name"] == "minor-faults"
+        rank["target"] == "user-time/run-time" and rank["pid"] == 1001 and rank["events"][0]["name"] == "minor-faults"
     )
     assert not {"run-time", "system-time"} & {event["name"] for event in rank["events"]}, "the same clock"
     assert rank["slices"] == 99 and rank["error"] < rank["median_error"] / 2

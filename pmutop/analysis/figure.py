@@ -34,45 +34,47 @@ def instructions_column(events) -> int | None:
 
 
 def choose(events, wanted: str | None = None) -> str:
-    """The figure to explain: `wanted`, else IPC where it was counted, else USER_SHARE; ValueError where there is none."""
-    if wanted is not None and wanted not in (IPC, USER_SHARE):
-        if wanted not in events:
-            raise ValueError(f"no event {wanted} to be explained")
-        return wanted
+    """The figure to explain: `wanted` (an event, or the ratio a/b of two), else IPC where it was counted, else USER_SHARE;
+    ValueError where there is none."""
     has_ipc = cycles_column(events) is not None and instructions_column(events) is not None
-    if has_ipc and wanted != USER_SHARE:
-        return IPC
-    if set(USER_SHARE.split("/")) <= set(events) and wanted != IPC:
-        return USER_SHARE
-    raise ValueError("no IPC without instructions and cycles")
+    if wanted is None:
+        wanted = IPC if has_ipc or not set(parts(USER_SHARE, events)) <= set(events) else USER_SHARE
+    if wanted == IPC and not has_ipc:
+        raise ValueError("no IPC without instructions and cycles")
+    absent = [name for name in parts(wanted, events) if name not in events] if wanted != IPC else []
+    if absent:
+        raise ValueError(f"no event {absent[0]} to be explained")
+    return wanted
+
+
+def parts(target: str, events) -> tuple[str, ...]:
+    """The event that is the figure, or the two of a ratio (an event may have a slash in its name)."""
+    above, slash, below = target.rpartition("/")
+    return (above, below) if slash and target not in events else (target,)
 
 
 def explain(values, events, target: str, per: str = "cycle") -> Explained:
     """Counts (rows, events) as inputs and `target` (see `choose`).
 
-    `per` divides the inputs: by cycle (by run time for USER_SHARE), by instruction, or not at all (slice, and where that
-    column was not counted); the column divided by is no input. A row without a figure has target NaN and inputs 0: leave
-    it out.
+    `per` divides the inputs: by cycle (a ratio a/b: by b), by instruction, or not at all (slice, and where that column was
+    not counted); the column divided by is no input. A row without a figure has target NaN and inputs 0: leave it out.
     """
     events, values = list(events), np.asarray(values, float)
     cycles, instructions = cycles_column(events), instructions_column(events)
-    by = {"cycle": cycles, "instruction": instructions, "slice": None}[per]
-    if target == USER_SHARE and per == "cycle":
-        by = events.index("run-time")
-    same = CLOCKS if target in CLOCKS | {USER_SHARE} else {target}
-    left_out = {at for at, name in enumerate(events) if name in same}
-    if target == IPC:
-        left_out = {cycles, instructions}
+    made_of = (
+        [instructions, cycles] if target == IPC else [events.index(name) for name in parts(target, events)]
+    )
+    by = {"cycle": made_of[1] if len(made_of) > 1 else cycles, "instruction": instructions, "slice": None}[
+        per
+    ]
+    left_out = set(made_of)
+    if any(events[at] in CLOCKS for at in made_of):
+        left_out |= {at for at, name in enumerate(events) if name in CLOCKS}
     inputs = [at for at in range(len(events)) if at not in left_out and at != by]
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = np.ones(len(values)) if by is None else values[:, by]
         rates = values[:, inputs] / scale[:, None]
-        if target == IPC:
-            figure = values[:, instructions] / values[:, cycles]
-        elif target == USER_SHARE:
-            figure = values[:, events.index("user-time")] / values[:, events.index("run-time")]
-        else:
-            figure = values[:, events.index(target)]
+        figure = values[:, made_of[0]] / (values[:, made_of[1]] if len(made_of) > 1 else 1.0)
     rows = np.isfinite(figure) & np.isfinite(scale) & (scale > 0)
     rates[~rows] = 0
     return Explained(rates, np.where(rows, figure, np.nan), [events[at] for at in inputs])

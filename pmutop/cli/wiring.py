@@ -98,7 +98,7 @@ def add_rank_options(parser: argparse.ArgumentParser, screen: bool = False, log:
         )
     parser.add_argument(
         "--target",
-        metavar="EVENT",
+        metavar="EVENT[/EVENT]",
         help="the figure that a ranking explains (default: IPC, without a PMU user-time/run-time)",
     )
 

@@ -129,6 +129,30 @@ def test_record_store_survives_kill_9_and_goes_on(tmp_path):
     assert run.slices > kept and "gone on with" in done.stderr
 
 
+@pytest.mark.live
+def test_ocoe_runs_the_command_once_for_each_group(tmp_path, monkeypatch):
+    from pmutop.sources import budget
+
+    monkeypatch.setattr(budget, "fitting", lambda wanted, **_: ([wanted[:1], wanted[1:]], {}))
+    path = str(tmp_path / "s.db")
+    words = [
+        "--mode",
+        "ocoe",
+        "--events",
+        "page-faults,context-switches",
+        "--interval",
+        "0.05",
+        "--",
+        "sleep",
+        "0.2",
+    ]
+    assert main(["record", "--store", path, *words]) == 0
+    with Store(path) as store:
+        runs = store.runs()
+    asked = [{"page-faults", "context-switches"} & set(run.events) for run in runs]
+    assert asked == [{"page-faults"}, {"context-switches"}] and {run.mode for run in runs} == {"OCOE"}
+
+
 def slices_in(path):
     if not os.path.exists(path):
         return 0

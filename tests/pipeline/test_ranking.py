@@ -21,7 +21,8 @@ from pmutop.errors import UsageError
 from pmutop.pipeline import ranking
 from pmutop.pipeline.rank_worker import ANSWER, QUESTION, RANKED, Answer, Worker, serve
 from pmutop.pipeline.ranking import AGAIN, DEATHS, LEAST, PLACES, SLICES, UNWATCHED, Ranker
-from pmutop.recording import Recorder
+from pmutop.recording import Reader, Recorder
+from pmutop.selection import Selection
 
 MS = 1_000_000
 
@@ -284,13 +285,51 @@ def test_the_log_ranks_and_ends_with_a_ranking_of_each(recording, capfdbinary):
     lines = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
     rank = lines[-1]["rank"]
     assert (
-        rank["target"] == "user-time/run-time" and rank["pid"] == 1001 and rank["events"][0]["name"] == "minor-faults"
+        rank["target"] == "user-time/run-time"
+        and rank["pid"] == 1001
+        and rank["events"][0]["name"] == "minor-faults"
     )
     assert not {"run-time", "system-time"} & {event["name"] for event in rank["events"]}, "the same clock"
     assert rank["slices"] == 99 and rank["error"] < rank["median_error"] / 2
     assert main(["replay", str(recording), "--log"]) == 0
     plain = capfdbinary.readouterr().out.splitlines()
     assert [json.loads(line) for line in plain] == [line for line in lines if "rank" not in line]
+
+
+class App:
+    """What the feed needs of the screen."""
+
+    looked_at: int | None = 1
+
+    def __init__(self):
+        self.moments, self.failure = [], None
+
+    def offer(self, moment):
+        self.moments.append(moment)
+
+    def ended(self, text):
+        pass
+
+    def fail(self, error):
+        self.failure = error
+
+
+@pytest.mark.parametrize("rank", [None, False, "nothing"])
+def test_the_screen_ranks_what_is_looked_at_unless_told_not_to(recording, rank):
+    from pmutop.cli.screen import Feed
+
+    reader, app = Reader(str(recording)), App()
+    feed = Feed(reader.header, [], Selection(), lambda: iter(reader), threads=False)
+    feed.rank = rank
+    feed.run(app)
+    reader.close()
+    ranks = [rank for moment in app.moments for rank in moment.ranks]
+    assert len(app.moments) == (100 if rank != "nothing" else 0)
+    assert isinstance(app.failure, UsageError) == (rank == "nothing")
+    assert bool(ranks) == (rank is None) and all(
+        "of the 60 slices" in rank.why for rank in ranks if not rank.events
+    )
+    assert feed.ranker is None or feed.ranker.worker is None, "its worker has gone with it"
 
 
 def test_wrong_use_is_told(recording, capsys):

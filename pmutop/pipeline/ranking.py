@@ -71,7 +71,8 @@ class Ranker:
             self.target = figure.choose(self.names, target)
         except ValueError as error:
             raise UsageError(
-                f"--target {target or ''}: {error}", f"counted are {', '.join(self.names)}"
+                f"{f'--target {target}' if target else 'no ranking'}: {error}",
+                f"counted are {', '.join(self.names)}",
             ) from None
         self.always = always
         self.places = [Place(len(self.names)) for _ in range(PLACES)]

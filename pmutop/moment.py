@@ -64,6 +64,34 @@ class Resource(NamedTuple):
     margin: float | None
 
 
+#: The best of several models is shown, so one that has learnt nothing is a little better than the median by luck.
+TELLING = 0.8
+
+
+class Rank(NamedTuple):
+    """How much each event matters to `target` (a performance figure) in the last `slices` of one process, as boosted
+    trees have it (CounterMiner, section III-C); no events: not ranked, and `why`."""
+
+    slice: int  # in which it came
+    ref: int
+    pid: int
+    tid: int
+    comm: str
+    target: str
+    slices: int
+    events: tuple[
+        tuple[str, float], ...
+    ] = ()  # (name, importance in percent of all), the most important first
+    error: float = float("nan")  # equation 14 on slices that the model has not seen, a share
+    median_error: float = float("nan")  # the same for always saying the median
+    why: str = ""
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the model errs clearly less than the median does; if not, its importances mean nothing."""
+        return bool(self.events) and self.error <= TELLING * self.median_error
+
+
 #: The resources that a verdict is given for, in the order of columns and JSON keys.
 RESOURCES = ("core", "smt", "llc", "memory")
 UNSEEN = Resource(None, None, None)
@@ -103,7 +131,7 @@ class Moment:
     machine: dict = field(
         default_factory=dict
     )  # rates of this slice: own_cpu %, own_rss, lost, switches, cpu_busy, psi
-    rank: dict | None = None  # {pid, events, error} when the ranking worker has one
+    ranks: tuple[Rank, ...] = ()  # what the ranking worker has found since the last slice
     paths: dict[int, tuple[str, ...]] = field(
         default_factory=dict
     )  # the tree's tests that led to the label, in words
@@ -114,6 +142,14 @@ class Moment:
     def first_label(self, row: int) -> Label | None:
         labels = self.labels.get(row)
         return labels[0] if labels else None
+
+    def row_of(self, ref: int, guess: int = 0) -> int | None:
+        """The row of a task; `guess` is where it was in the slice before, which is where it nearly always is."""
+        tasks = self.tasks
+        for row in range(max(guess - 4, 0), min(guess + 5, len(tasks))):
+            if tasks[row].ref == ref:
+                return row
+        return next((row for row, task in enumerate(tasks) if task.ref == ref), None)
 
     def only(self, rows: list[int]) -> Moment:
         """The same Moment with only these rows, in this order."""

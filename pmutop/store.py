@@ -20,7 +20,7 @@ from typing import Self
 
 import numpy as np
 
-from pmutop.errors import BadInput, NoPermission, UsageError
+from pmutop.errors import BadInput, NoPermission, PmutopError, UsageError
 from pmutop.wide import LARGEST, Table
 
 #: Marks the file as ours, and the schema it holds (SQLite keeps both in its header).
@@ -30,6 +30,14 @@ SCHEMA = 1
 MODES = ("OCOE", "MLPX")
 #: SQLite takes 2000 columns, and an event has two: its count and the share of the slice it was on a counter.
 MOST_EVENTS = 990
+
+#: Words of SQLite's operational errors that are not the file's fault.
+REASONS = {
+    "unable to open": NoPermission,
+    "readonly": NoPermission,
+    "full": PmutopError,
+    "locked": PmutopError,
+}
 
 CATALOGUE = """
 create table programs (id integer primary key, name text not null unique);
@@ -80,20 +88,31 @@ class Store:
 
     def check(self) -> None:
         """Make the catalogue in an empty file; refuse whatever is not ours."""
-        application, version = (self.one(f"pragma {name}") for name in ("application_id", "user_version"))
-        if self.one("select count(*) from sqlite_master") == 0 and (application, version) == (0, 0):
-            self.database.execute("pragma journal_mode = wal")
+        if self.is_new():
+            self.tune()
             with self.transaction():
-                for statement in CATALOGUE.strip().split(";\n"):
-                    self.database.execute(statement)
-                self.database.execute(f"pragma application_id = {APPLICATION}")
-                self.database.execute(f"pragma user_version = {SCHEMA}")
-            return
-        if application != APPLICATION:
+                if self.is_new():  # nobody else has made it meanwhile
+                    for statement in CATALOGUE.strip().split(";\n"):
+                        self.database.execute(statement)
+                    self.database.execute(f"pragma application_id = {APPLICATION}")
+                    self.database.execute(f"pragma user_version = {SCHEMA}")
+        if self.one("pragma application_id") != APPLICATION:
             raise BadInput(f"{self.path}: an SQLite file, but no store of pmutop")
+        version = self.one("pragma user_version")
         if version != SCHEMA:
             raise BadInput(f"{self.path}: schema version {version}, this pmutop reads {SCHEMA}")
+        self.tune()
+
+    def is_new(self) -> bool:
+        return not any(
+            self.one(what)
+            for what in ("select count(*) from sqlite_master", "pragma application_id", "pragma user_version")
+        )
+
+    def tune(self) -> None:
+        """A write-ahead log that is not synced at each slice: kill -9 loses nothing, only a power cut the last moments."""
         self.database.execute("pragma journal_mode = wal")
+        self.database.execute("pragma synchronous = normal")
 
     def begin_run(
         self, program, events, mode="OCOE", interval=None, settings=None, host="", began=None
@@ -134,6 +153,16 @@ class Store:
             )
         return run
 
+    def open_run(self, program, events, settings=None) -> int | None:
+        """The last run of `program` with these events and settings that was cut off, to be gone on with; None if none was."""
+        wanted = {str(key): str(value) for key, value in (settings or {}).items()}
+        alike = [
+            run.id
+            for run in self.runs(program)
+            if run.state == "open" and run.events == tuple(events) and run.settings == wanted
+        ]
+        return alike[-1] if alike else None
+
     def append(self, run: int, times, values, running=None, tasks=None) -> None:
         """Append slices to an open run in one transaction: `times` (rows,), `values` and `running` (rows, events).
 
@@ -163,11 +192,19 @@ class Store:
             self.database.executemany(f"insert into series_{run} values (null, {marks})", rows)
 
     def finish(self, run: int, seconds: float | None = None) -> None:
-        """Close a run; its execution time is `seconds`, or what lies between its first and last slice."""
+        """Close a run; its execution time is `seconds`, or what lies between its first and last slice.
+
+        Where it is known how long each event was on a counter, that decides what the mode has been.
+        """
+        table = self.table(run)
+        mode = None if table.running is None else "MLPX" if table.shared() else "OCOE"
         with self.guard(), self.transaction():
             if seconds is None:
                 seconds = self.one(f"select max(time) - min(time) from series_{int(run)}")
-            self.database.execute("update runs set state = 'done', seconds = ? where id = ?", (seconds, run))
+            self.database.execute(
+                "update runs set state = 'done', seconds = ?, mode = coalesce(?, mode) where id = ?",
+                (seconds, mode, run),
+            )
 
     def runs(self, program: str | None = None) -> list[Run]:
         """The catalogue, in the order in which the runs began; those that were cut off have state "open"."""
@@ -187,7 +224,7 @@ class Store:
         """One run as a wide table: `run` its number, `label` its program, `type` the task where one was given."""
         with self.guard():
             found = self.database.execute(
-                "select programs.name from runs join programs on programs.id = program where runs.id = ?",
+                "select programs.name, settings from runs join programs on programs.id = program where runs.id = ?",
                 (run,),
             ).fetchone()
             if found is None:
@@ -205,6 +242,7 @@ class Store:
             type=None if None in tasks else np.array(tasks),
             running=None if np.isnan(cells[:, :, 1]).all() else cells[:, :, 1],
             source=f"{self.path}, run {run}",
+            settings=json.loads(found[1]),
         )
 
     def events_of(self, run: int) -> tuple[str, ...]:
@@ -235,7 +273,7 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            kind = NoPermission if "unable to open" in str(error) or "readonly" in str(error) else BadInput
+            kind = next((kind for word, kind in REASONS.items() if word in str(error)), BadInput)
             raise kind(f"{self.path}: {error}") from error
         except (sqlite3.DatabaseError, TypeError) as error:
             raise BadInput(f"{self.path}: {error}", "the file is damaged or no store") from error
@@ -248,6 +286,17 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def parse_settings(texts: Iterable[str]) -> dict[str, str]:
+    """The --param options, NAME=VALUE each, as a mapping; UsageError for anything else."""
+    settings = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--param {text} is not NAME=VALUE")
+        settings[name] = value
+    return settings
 
 
 def is_store(path: str | os.PathLike) -> bool:

@@ -13,7 +13,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -28,6 +28,8 @@ COUNTED, NOT_COUNTED, NOT_SUPPORTED = 0, 1, 2
 #: A counter is 64 bits wide and the kernel hands it out as such; beyond 2^63 something was subtracted the
 #: wrong way round.
 LARGEST = 2.0**63
+#: A group that is opened or read a moment beside the others is not multiplexed for it.
+ALWAYS = 0.95
 #: What is taken from a folder; a file that is named itself is read whatever its name.
 SUFFIXES = {".csv", ".txt", ".json", ".jsonl", ".perf", ".stat"}
 
@@ -40,7 +42,7 @@ class Table:
     of float64 seconds, each (rows,) or None where the file has no such column. `marks` uint8 (rows, events)
     tells NOT_COUNTED from NOT_SUPPORTED, and `running` float64 (rows, events) is the share of the slice in
     which the event was on a counter; both are None where the file does not say. `problems` are the malformed
-    lines (number, what).
+    lines (number, what), `settings` the --param values of the run.
     """
 
     events: tuple[str, ...]
@@ -54,6 +56,7 @@ class Table:
     marks: np.ndarray | None = None
     running: np.ndarray | None = None
     problems: tuple[tuple[int, str], ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -63,6 +66,17 @@ class Table:
         if event not in self.events:
             raise BadInput(f"{self.source or 'table'}: no event {event}", f"it has {', '.join(self.events)}")
         return self.values[:, self.events.index(event)]
+
+    def shared(self) -> list[str]:
+        """The events that had to share a counter: on one for less than ALWAYS of the slice, in most slices."""
+        if self.running is None:
+            return []
+        known = ~np.isnan(self.running).all(axis=0)
+        return [
+            name
+            for at, name in enumerate(self.events)
+            if known[at] and np.nanmedian(self.running[:, at]) < ALWAYS
+        ]
 
     def rows(self, chosen) -> Table:
         """The same table with only the `chosen` rows (mask, indices or slice)."""

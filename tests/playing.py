@@ -1,6 +1,7 @@
 """Playing on the real app through Textual's Pilot, on made-up Moments: press keys, offer slices, read the picture."""
 
 import asyncio
+from dataclasses import replace
 
 from moments import ADVICE, NOTES, World
 from textual import events
@@ -58,10 +59,11 @@ class Play:
                     await asyncio.sleep(0)
         return self.text
 
-    async def slices(self, count=1, **how):
+    async def slices(self, count=1, ranks=(), **how):
         for _ in range(count):
             self.number += 1
-            self.app.offer(self.world.moment(self.number, **how))
+            moment = self.world.moment(self.number, **how)
+            self.app.offer(replace(moment, ranks=ranks) if ranks else moment)
             async with asyncio.timeout(5):
                 while self.app._arrived:
                     await asyncio.sleep(0)

@@ -245,48 +245,80 @@ class CausalCleaner:
     more.
 
     A row is a task; the caller gives rows to tasks and calls `forget` when one ends. State is rows x events x
-    window float64 and never grows.
+    window float32; it grows only by `room`.
     """
 
     def __init__(self, rows: int, events, window: int = 9) -> None:
         self.cycles = cycles_column(events)
         self.events = tuple(events)
-        self.last = np.full((rows, len(self.events), window), np.nan)
-        self.turn = 0
+        self.last = np.full((rows, len(self.events), window), np.nan, np.float32)
+        self.turn = np.zeros(rows, np.intp)
+
+    def room(self, rows: int) -> None:
+        """Make place for as many `rows`; what is remembered stays."""
+        more = rows - len(self.last)
+        if more > 0:
+            self.last = np.concatenate([self.last, np.full((more, *self.last.shape[1:]), np.nan, np.float32)])
+            self.turn = np.concatenate([self.turn, np.zeros(more, np.intp)])
 
     def forget(self, rows) -> None:
         """Begin anew with these rows: another task has them now."""
         self.last[rows] = np.nan
 
-    def clean(self, values, width: float = physics.WIDTH, rules=physics.RULES) -> Cleaned:
+    def clean(
+        self, values, rows=None, may=None, fill=True, width: float = physics.WIDTH, rules=physics.RULES
+    ) -> Cleaned:
         """One slice: counts (rows, events), NaN = not counted -> Cleaned; a row without a past is left as it is.
 
-        A value that leaves the median of its last ones by more than FACTOR and DEVIATIONS is replaced by that
-        median; the *raw* value is remembered, so that a program that really changed is believed after half a
-        window.
+        `rows` says which rows of the state these are (default: all), `may` bool (rows, events) which values may be
+        called outliers at all; with `fill` a missing value becomes the median of its last ones.
+
+        A value that leaves the median of its last ones by more than FACTOR and DEVIATIONS is replaced by that median,
+        unless it is where the value before it was (two in a row are a phase, so a change costs one slice) or more than
+        TOGETHER events leave at once (a fault of multiplexing strikes events one by one). The *raw* value is remembered.
         """
         values = np.asarray(values, float)
-        logs = log_rates(values, self.cycles)
-        ordered = np.sort(self.last, axis=2)
+        rows = np.arange(len(values)) if rows is None else np.asarray(rows)
+        logs, turn = log_rates(values, self.cycles), self.turn[rows]
+        counts, quality = values.copy(), np.where(np.isnan(values), MISSING, KEPT).astype(np.uint8)
+        # The dear part is for rows in which something moved, broke a rule, or is to be filled.
+        moved = np.abs(logs - self.last[rows, :, turn - 1]) > np.log(FACTOR)
+        odd = moved.any(1) | physics.broken(values, self.events, width, rules).any(1)
+        odd = np.flatnonzero(odd | (np.isnan(values).any(1) if fill else False))
+        if len(odd):
+            some = np.ones((len(odd), len(self.events)), bool) if may is None else may[odd]
+            counts[odd], quality[odd] = self.judge(
+                values[odd], logs[odd], rows[odd], some, fill, width, rules
+            )
+        self.last[rows, :, turn] = np.where(np.isnan(logs), self.last[rows, :, turn], logs)
+        self.turn[rows] = (turn + 1) % self.last.shape[2]
+        return Cleaned(counts, quality)
+
+    def judge(self, values, logs, rows, may, fill, width, rules) -> tuple[np.ndarray, np.ndarray]:
+        """Counts and quality (rows, events) of the given rows of the state."""
+        last = self.last[rows].astype(float)
+        ordered = np.sort(last, axis=2)
         count = (~np.isnan(ordered)).sum(2)
         middle = median_of(ordered, count)
-        spread = 1.4826 * median_of(np.sort(np.abs(self.last - middle[:, :, None]), axis=2), count)
-        ready = count >= 5
-        far = np.abs(logs - middle) > np.maximum(np.log(FACTOR), DEVIATIONS * spread)
+        spread = 1.4826 * median_of(np.sort(np.abs(last - middle[:, :, None]), axis=2), count)
+        limit = np.maximum(np.log(FACTOR), DEVIATIONS * spread)
+        far = (count >= 5) & (np.abs(logs - middle) > limit) & (values != 0)
         if self.cycles is not None:
             far[:, self.cycles] = False
-        outlier, missing = ready & far & (values != 0), np.isnan(values)
-        expected = np.where(outlier | missing, middle, logs)
+        together = far.sum(axis=1, keepdims=True) > max(TOGETHER, TOGETHER_SHARE * len(self.events))
+        before = self.last[rows, :, self.turn[rows] - 1]
+        outlier = far & may & ~together & ~(np.abs(logs - before) <= limit)
+        missing = np.isnan(values)
+        guessed = outlier | missing if fill else outlier
+        expected = np.where(guessed, middle, logs)
         if self.cycles is not None:
             lost = np.isnan(logs[:, self.cycles])
             for at in range(len(self.events)):
                 if at != self.cycles:
                     expected[lost & ~missing[:, at], at] = np.nan
-        counts = np.where(outlier | missing, counts_of(expected, self.cycles), values)
+        counts = np.where(guessed, counts_of(expected, self.cycles), values)
         quality = np.where(outlier, OUTLIER, np.where(missing, FILLED, KEPT)).astype(np.uint8)
         counts, changed = physics.obey(counts, counts_of(middle, self.cycles), self.events, width, rules)
         quality[changed & (quality == KEPT)] = IMPOSSIBLE
         quality[np.isnan(counts)] = MISSING
-        self.last[:, :, self.turn] = np.where(np.isnan(logs), self.last[:, :, self.turn], logs)
-        self.turn = (self.turn + 1) % self.last.shape[2]
-        return Cleaned(counts, quality)
+        return counts, quality

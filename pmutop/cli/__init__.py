@@ -52,7 +52,9 @@ def main(arguments: list[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None and command_of(words) in LEAN:  # the process is ours alone
         for module in OPENSSL:
-            sys.modules.setdefault(module, None)  # to an import: it is not there, and both know what to do then
+            sys.modules.setdefault(
+                module, None
+            )  # to an import: it is not there, and both know what to do then
     try:
         return run(words)
     except PmutopError as error:

@@ -76,11 +76,12 @@ def judge(
     sink_of: Callable[[Header, list[Bundle]], Sink],
     tap: Callable[[RawSlice], None] | None = None,
     hooks: Listener | None = None,
+    stopper: Stopper | None = None,
 ) -> int:
     """Judge the source's slices, each before the next is waited for; a live source and a replayed one are the same here."""
     from pmutop.pipeline.engine import Engine
 
-    stopper = Stopper(source)
+    stopper = stopper or Stopper(source)
     bundles, notes = choose_models(options, source.header)
     for note in notes:
         say(f"pmutop: {note}")

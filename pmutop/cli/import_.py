@@ -26,22 +26,23 @@ def run(options: argparse.Namespace) -> int:
     import numpy as np
 
     from pmutop.errors import UsageError
-    from pmutop.store import Store
+    from pmutop.store import Store, parse_settings
 
     if not options.tables and not options.list:
         raise UsageError("nothing to import", "name files, or --list")
-    settings = dict(split(text) for text in options.param)
+    settings = parse_settings(options.param)
     tables = mining.read(options.tables) if options.tables else []
     with Store(options.store, create=bool(tables)) as store:
         for table in tables:
             labels = set() if table.label is None else set(table.label.tolist())
             program = options.program or (labels.pop() if len(labels) == 1 else Path(table.source).stem)
-            mode = "MLPX" if table.running is not None and np.nanmin(table.running) < 0.99 else "OCOE"
             times = table.time if table.time is not None else np.arange(len(table), dtype=float)
             interval = float(np.median(np.diff(times))) if len(times) > 1 else None
+            mode = "OCOE" if table.running is None else "MLPX"
             number = store.begin_run(program, table.events, mode, interval, settings)
             store.append(number, times, table.values, table.running, table.type)
             store.finish(number)
+            mode = store.runs(program)[-1].mode
             say(
                 f"pmutop: {table.source}: run {number}, {program}, {len(table)} slices, {len(table.events)} events, {mode}"
             )
@@ -51,13 +52,3 @@ def run(options: argparse.Namespace) -> int:
                 f"{kept.id}\t{kept.program}\t{kept.mode}\t{kept.slices} slices\t{len(kept.events)} events\t{kept.state}\t{words}"
             )
     return 0
-
-
-def split(text: str) -> tuple[str, str]:
-    """NAME=VALUE in two."""
-    from pmutop.errors import UsageError
-
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise UsageError(f"--param {text} is not NAME=VALUE")
-    return name, value

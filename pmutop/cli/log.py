@@ -7,14 +7,17 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from pmutop.bundle import Bundle
 from pmutop.cli.headless import Listener, Sink, hooks_of, judge
 from pmutop.cli.wiring import (
     Launched,
+    Stopper,
     add_alert_options,
     add_child_options,
+    add_rank_options,
     add_record_option,
     add_source_options,
     add_view_options,
@@ -31,12 +34,14 @@ from pmutop.slices import Header, Source
 
 if TYPE_CHECKING:
     from pmutop.pipeline.hot import Hot
+    from pmutop.pipeline.ranking import Ranker
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_source_options(parser)
     add_view_options(parser)
     add_child_options(parser)
+    add_rank_options(parser, log=True)
     add_log_options(parser)
     add_alert_options(parser)
     add_record_option(parser)
@@ -109,8 +114,10 @@ def write_log(
 
     recorder = None if replayed else recorder_of(options, source.header)
     hot, places = open_hot(options, source)
+    ranker = open_ranker(options, source.header)
     stream = open_output(options)
-    logs = []
+    logs: list = []
+    last: Moment | None = None
 
     def sink_of(header: Header, bundles: list[Bundle]) -> Sink:
         log = FORMATS[options.format](stream, chosen, options.threads, options.active)
@@ -118,6 +125,10 @@ def write_log(
         logs.append(log)
 
         def sink(moment: Moment) -> None:
+            nonlocal last
+            if ranker:
+                last = moment if chosen.is_everything else moment.only(chosen.rows(moment))
+                moment = replace(moment, ranks=ranker.moment(last).ranks)
             log.moment(moment)
             if hot:
                 hot.add(moment, chosen.rows(moment), places())
@@ -125,7 +136,10 @@ def write_log(
         return sink
 
     try:
-        code = judge(options, source, chosen, launched, sink_of, recorder and recorder.write, hooks)
+        stopper = Stopper(source)
+        code = judge(options, source, chosen, launched, sink_of, recorder and recorder.write, hooks, stopper)
+        if ranker and last:
+            logs[0].write(logs[0].rank_lines(ranker.last(last, over=lambda: stopper.signal is not None)))
         if hot:
             logs[0].write(hot.lines())
         return code
@@ -133,6 +147,20 @@ def write_log(
         raise
     except OSError as error:
         raise PmutopError(f"cannot write {options.output or 'stdout'}: {error.strerror}") from None
+    finally:
+        if ranker:
+            ranker.close()
+
+
+def open_ranker(options: argparse.Namespace, header: Header) -> Ranker | None:
+    """What --rank takes; its worker is started when the first process has slices enough."""
+    if not getattr(options, "rank", False):
+        return None
+    from pmutop.pipeline.ranking import Ranker
+
+    if options.format != "jsonl":
+        raise UsageError("--rank goes with --format jsonl")
+    return Ranker(header, options.target, always=True)
 
 
 def open_hot(

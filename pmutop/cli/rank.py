@@ -16,7 +16,11 @@ SHARING = 20
 def configure(parser: argparse.ArgumentParser) -> None:
     mining.add_tables(parser)
     mining.add_spread(parser)
-    parser.add_argument("--target", metavar="EVENT", help="what is to be explained instead of IPC")
+    parser.add_argument(
+        "--target",
+        metavar="EVENT",
+        help="what is to be explained (default: IPC, without a PMU user-time/run-time)",
+    )
     parser.add_argument(
         "--per",
         choices=("cycle", "instruction", "slice"),
@@ -39,8 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--param",
         action="append",
         default=[],
-        metavar="COLUMN",
-        help="this column is a setting, not an event: rank its pairs with the events (repeatable)",
+        metavar="NAME",
+        help="this column, or --param of a store's runs, is a setting: rank its pairs with the events (repeatable; "
+        "default: every setting in which the runs differ)",
     )
     parser.add_argument("--each", action="store_true", help="rank every file, or run of a store, by itself")
     parser.add_argument("--raw", action="store_true", help="take the values as they are, not cleaned")
@@ -68,13 +73,12 @@ def run(options: argparse.Namespace) -> int:
     others = prepare(mining.read(options.against), options) if options.against else None
     try:
         with mining.spread(options):
-            name = options.target or "IPC"
             found = rank_all(
                 [one[:4] for one in prepared],
                 drop=options.drop,
                 measure=options.importance,
                 seed=options.seed,
-                name=name,
+                name=prepared[0][5],
             )
     except ValueError as error:
         raise BadInput(f"{tables[0].source}: {error}") from error
@@ -95,10 +99,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def prepare(tables, options):
-    """The tables of one ranking as (inputs, target, events, runs); BadInput names the file with which it is
-    not possible."""
+    """The tables of one ranking as (inputs, target, events, runs, settings, figure); BadInput names the file with which
+    it is not possible."""
     import numpy as np
 
+    from pmutop.analysis import figure
+    from pmutop.analysis.interactions import numbered
     from pmutop.errors import BadInput
 
     events = mining.same_events(tables)
@@ -107,23 +113,30 @@ def prepare(tables, options):
         raise BadInput(
             f"{source}: one column ({events[0]}) ranks nothing", "a target and at least two events are needed"
         )
-    settings = [name for name in options.param if tables[0].column(name) is not None]
+    settings = options.param or differing(tables)
     inner = [name for name in events if name not in settings]
-    blocks, runs = [], []
+    blocks, runs, set_to = [], [], {name: [] for name in settings}
     for table in tables:
-        table = table.only([*inner, *settings])
+        for name in settings:
+            set_to[name] += setting_of(table, name)
+        table = table.only(inner)
         if np.isnan(table.values).all():
             raise BadInput(f"{table.source}: nothing in it was counted")
         warn_of_sharing(table)
-        values = table.values
-        if not options.raw:
-            counted = mining.cleaned(table.only(inner), width=options.width).values
-            values = np.hstack([counted, values[:, len(inner) :]])
-        blocks.append(values)
+        blocks.append(table.values if options.raw else mining.cleaned(table, width=options.width).values)
         runs += (
             [table.source] * len(table) if table.run is None else [f"{table.source} {r}" for r in table.run]
         )
-    inputs, target, names = divided(np.vstack(blocks), inner, settings, options, source)
+    counts = np.vstack(blocks)
+    try:
+        aim = figure.choose(inner, options.target)
+    except ValueError as error:
+        raise BadInput(
+            f"{source}: {error}", f"--target EVENT names another figure: {', '.join(inner)}"
+        ) from error
+    inputs, target, names = figure.explain(counts, inner, aim, options.per)
+    inputs = np.column_stack([inputs, *(numbered(set_to[name])[0] for name in settings)])
+    names += settings
     whole = np.isfinite(inputs).all(axis=0)
     for name in np.array(names)[~whole]:
         say(f"pmutop: {source}: {name} has slices in which it was not counted; left out")
@@ -141,54 +154,26 @@ def prepare(tables, options):
         tuple(np.array(names)[keep].tolist()),
         np.array(runs)[rows],
         settings,
+        aim,
     )
 
 
-def divided(values, events, settings, options, source):
-    """Inputs per cycle or instruction, the target, and the inputs' names; cycles and instructions are no
-    inputs of IPC."""
-    import numpy as np
-
-    from pmutop.analysis.analogues import cycles_column
-    from pmutop.errors import BadInput
-
-    cycles = cycles_column(events)
-    instructions = next((at for at, name in enumerate(events) if name.lower() in INSTRUCTIONS), None)
-    if options.target is None and (cycles is None or instructions is None):
-        raise BadInput(
-            f"{source}: no IPC without instructions and cycles", "--target EVENT names another figure"
-        )
-    if options.target is not None and options.target not in events:
-        raise BadInput(f"{source}: no event {options.target} to be explained", f"it has {', '.join(events)}")
-    by = {"cycle": cycles, "instruction": instructions, "slice": None}[options.per]
-    left_out = {cycles, instructions} if options.target is None else {events.index(options.target)}
-    inputs = [at for at in range(len(events)) if at not in left_out]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.ones(len(values)) if by is None else values[:, by]
-        rates = values[:, [at for at in inputs if at != by]] / scale[:, None]
-        figure = (
-            values[:, events.index(options.target)]
-            if options.target
-            else values[:, instructions] / values[:, cycles]
-        )
-    rows = np.isfinite(figure) & np.isfinite(scale) & (scale > 0)
-    rates[~rows] = (
-        0  # rows without a figure are left out by the caller; they must not make a column look uncounted
-    )
-    columns = np.hstack([rates, values[:, len(events) :]])
-    return columns, np.where(rows, figure, np.nan), [events[at] for at in inputs if at != by] + settings
+def differing(tables) -> list[str]:
+    """The settings in which the runs differ."""
+    names = sorted({name for table in tables for name in table.settings})
+    return [name for name in names if len({table.settings.get(name) for table in tables}) > 1]
 
 
-INSTRUCTIONS = ("instructions", "inst_retired", "inst_retired.any", "instr_retired")
+def setting_of(table, name: str) -> list:
+    """A setting for every row: the run's, or a column of the table; BadInput where it is neither."""
+    if name in table.settings:
+        return [table.settings[name]] * len(table)
+    return table.column(name).tolist()
 
 
 def warn_of_sharing(table) -> None:
     """Say so where more events than the paper's limit took turns on the counters."""
-    import numpy as np
-
-    if table.running is None:
-        return
-    shared = int((np.nanmedian(table.running, axis=0) < 0.95).sum())
+    shared = len(table.shared())
     if shared > SHARING:
         say(
             f"pmutop: {table.source}: {shared} events shared the counters; above {SHARING} even cleaned values are far off"
@@ -201,7 +186,7 @@ def pairs(one, ranking, options) -> dict:
 
     from pmutop.analysis.interactions import interactions, with_settings
 
-    inputs, _, events, _, settings = one
+    inputs, _, events, _, settings, _ = one
     model_order = [
         name for name in events if name in set(ranking.best.events)
     ]  # the columns the model was fitted on

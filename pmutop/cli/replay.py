@@ -6,7 +6,7 @@ import argparse
 
 from pmutop.cli import say
 from pmutop.cli.log import add_log_options, write_log
-from pmutop.cli.wiring import Stopper, add_view_options, selection
+from pmutop.cli.wiring import Stopper, add_rank_options, add_view_options, selection
 from pmutop.errors import BadInput
 from pmutop.recording import Reader, Recorder
 
@@ -15,6 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a recording made by `pmutop record`")
     add_view_options(parser)
     parser.add_argument("--log", action="store_true", help="write lines instead of showing the screen")
+    add_rank_options(parser, screen=True, log=True)
     add_log_options(parser)
     parser.add_argument("--record", metavar="FILE2", help="write the slices again, unchanged")
     parser.add_argument(

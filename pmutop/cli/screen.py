@@ -17,6 +17,7 @@ from pmutop.cli.wiring import (
     Launched,
     add_alert_options,
     add_child_options,
+    add_rank_options,
     add_record_option,
     add_source_options,
     add_view_options,
@@ -26,7 +27,7 @@ from pmutop.cli.wiring import (
     selection,
     with_launched,
 )
-from pmutop.errors import PmutopError
+from pmutop.errors import PmutopError, UsageError
 from pmutop.moment import Moment
 from pmutop.recording import Reader
 from pmutop.selection import Selection
@@ -41,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_child_options(parser)
     add_alert_options(parser)
     add_screen_options(parser)
+    add_rank_options(parser, screen=True)
     add_record_option(parser)
     parser.add_argument("--version", action="store_true", help="print the version and stop")
 
@@ -129,6 +131,8 @@ def show(
     ascii_only = options.ascii or kept.get("ascii", False) or not is_utf8()
     recorder = None if isinstance(source, Reader) else recorder_of(options, header)
     feed = Feed(header, bundles, chosen, slices, options.threads, recorder and recorder.write, hooks)
+    if not getattr(options, "no_rank", False):
+        feed.rank = getattr(options, "target", None)
     with opened(state, ascii_only):
         from pmutop.tui.actions import LIVE
         from pmutop.tui.app import PmutopApp, run_screen
@@ -169,10 +173,12 @@ class Feed:
     ) -> None:
         self.header, self.bundles, self.chosen, self.slices = header, bundles, chosen, slices
         self.threads, self.tap, self.hooks = threads, tap, hooks
+        self.rank: str | bool | None = False  # what a ranking explains (None: choose), False: no rankings
         self.ring = None  # the look-back, from the first slice on
         self.spots = None  # samples one process, once somebody asks for its functions
         self.lookback = None  # reads it, once somebody looks
         self.engine = None
+        self.ranker = None
         self.thread: threading.Thread | None = None
 
     def start(self, app) -> None:
@@ -188,9 +194,12 @@ class Feed:
                 self.hooks.say = app.ended  # a line for the screen
             self.ring = Ring(self.header, memory=LOOK_BACK)
             self.engine = Engine(self.header, self.bundles, per_thread=self.threads, tap=self.take)
+            self.ranker = self.make_ranker()
             for raw in self.slices():
                 moment = self.engine.moment(raw)
                 moment = moment if self.chosen.is_everything else moment.only(self.chosen.rows(moment))
+                if self.ranker is not None:
+                    moment = self.ranker.moment(moment, app.looked_at)
                 app.offer(moment)
                 if self.spots is not None:
                     self.spots.moment(moment)
@@ -199,6 +208,19 @@ class Feed:
             app.ended("that was all: the source has come to its end")
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which reports it
             app.fail(error)
+        finally:
+            if self.ranker is not None:
+                self.ranker.close()
+
+    def make_ranker(self):
+        from pmutop.pipeline.ranking import Ranker
+
+        try:
+            return None if self.rank is False else Ranker(self.header, self.rank)
+        except UsageError:
+            if self.rank is not None:
+                raise
+            return None  # nothing is counted that could be explained
 
     def take(self, raw: RawSlice) -> None:
         """Each raw slice before it is judged: to the look-back, and to the recording that was asked for."""

@@ -84,6 +84,25 @@ def add_alert_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_rank_options(parser: argparse.ArgumentParser, screen: bool = False, log: bool = False) -> None:
+    """The screen ranks what is looked at unless told not to; the log ranks when it is told to."""
+    if screen:
+        parser.add_argument(
+            "--no-rank", action="store_true", help="never start the worker that ranks events by importance"
+        )
+    if log:
+        parser.add_argument(
+            "--rank",
+            action="store_true",
+            help="log too which events matter to the busiest few, ranked by a niced worker",
+        )
+    parser.add_argument(
+        "--target",
+        metavar="EVENT[/EVENT]",
+        help="the figure that a ranking explains (default: IPC, without a PMU user-time/run-time)",
+    )
+
+
 def percent(text: str) -> float:
     value = float(text.rstrip("%"))
     if not 0 < value <= 100:
@@ -176,18 +195,22 @@ def choose_models(options: argparse.Namespace, header: Header) -> tuple[list[Bun
 
 
 def selection(options: argparse.Namespace) -> Selection:
-    try:
-        pids = frozenset(int(word) for word in options.pid.split(",")) if options.pid else frozenset()
-    except ValueError:
-        raise UsageError(
-            f"--pid {options.pid}: not a process number", "for instance --pid 1234,5678"
-        ) from None
-    for pid in pids:
-        if not os.path.exists(f"/proc/{pid}") and getattr(options, "file", None) is None:
-            raise PmutopError(f"there is no process {pid}", "`pmutop` shows those that there are")
+    pids = pids_of(options.pid, living=getattr(options, "file", None) is None)
     users = frozenset(options.user.split(",")) if options.user else frozenset()
     waiting = NOBODY if getattr(options, "launched", None) is not None else None
     return Selection(pids, users, options.cgroup, root=waiting)
+
+
+def pids_of(text: str | None, living: bool = True) -> frozenset[int]:
+    """The processes that --pid names; living: they must be there now (they are not on the machine of a recording)."""
+    try:
+        pids = frozenset(int(word) for word in text.split(",")) if text else frozenset()
+    except ValueError:
+        raise UsageError(f"--pid {text}: not a process number", "for instance --pid 1234,5678") from None
+    for pid in pids:
+        if living and not os.path.exists(f"/proc/{pid}"):
+            raise PmutopError(f"there is no process {pid}", "`pmutop` shows those that there are")
+    return pids
 
 
 class Launched:

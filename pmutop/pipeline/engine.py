@@ -9,7 +9,7 @@ import numpy as np
 from pmutop.bundle import Bundle, left_to_rules
 from pmutop.moment import Label, Moment
 from pmutop.pipeline.classify import InterferenceModel, TreeModel
-from pmutop.pipeline.clean import Cleaner
+from pmutop.pipeline.clean import Cleaner, Scrutiny
 from pmutop.pipeline.neighbours import PERIOD_FIELDS, Neighbours
 from pmutop.pipeline.roster import NICE, RSS, STATE, Roster
 from pmutop.pipeline.rulebook import RuleModel
@@ -46,7 +46,7 @@ class Engine:
         self.run_delay = names.index("run-delay")
         self.cycles = names.index("cycles") if "cycles" in names else None
         self.instructions = names.index("instructions") if "instructions" in names else None
-        self.cleaner = Cleaner(len(names))
+        self.cleaner = Cleaner(len(names), Scrutiny(header.events))
         self.known: dict[int, Task] = {}  # every living task by ref: what another roster is made from
         self.per_thread = per_thread  # may be changed between slices
         self.roster = Roster(len(names), self.run_time, per_thread)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
 from pmutop.bundle import Bundle
-from pmutop.moment import QUALITIES, RESOURCES, Interference, Moment, Resource
+from pmutop.moment import QUALITIES, RESOURCES, Interference, Moment, Rank, Resource
 from pmutop.selection import Selection
 from pmutop.slices import Header
 
@@ -84,6 +84,24 @@ def machine_line(moment: Moment) -> dict:
     return {"machine": facts | moment.machine}
 
 
+def rank_line(rank: Rank, per_thread: bool = False) -> dict:
+    """A ranking of the worker: importance in percent of all events, errors as shares (equation 14)."""
+    line = {"slice": rank.slice, "pid": rank.pid}
+    if per_thread:
+        line["tid"] = rank.tid
+    return {
+        "rank": line
+        | {
+            "comm": readable(rank.comm),
+            "target": rank.target,
+            "slices": rank.slices,
+            "events": [{"name": name, "importance": number(share, 2)} for name, share in rank.events],
+            "error": number(rank.error, 4),
+            "median_error": number(rank.median_error, 4),
+        }
+    }
+
+
 def interference(found: Interference | None) -> dict | None:
     if found is None:
         return None
@@ -144,8 +162,13 @@ class JsonLog:
                 row for row in rows if moment.cpu[row] > 0 or moment.wait[row] > 0 or row in moment.labels
             ]
         self.write(
-            [process_line(moment, row, self.names, self.per_thread) for row in rows] + [machine_line(moment)]
+            [process_line(moment, row, self.names, self.per_thread) for row in rows]
+            + self.rank_lines(moment.ranks)
+            + [machine_line(moment)]
         )
+
+    def rank_lines(self, ranks: Iterable[Rank]) -> list[dict]:
+        return [rank_line(rank, self.per_thread) for rank in ranks if rank.events]
 
     def write(self, lines: list[dict]) -> None:
         self.stream.write(

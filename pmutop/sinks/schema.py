@@ -109,7 +109,30 @@ MACHINE = record(
     }
 )
 RANK = record(
-    {"rank": record({"pid": WHOLE, "events": {"type": "array"}, "error": NUMBER_OR_NULL}, more=True)}
+    {
+        "rank": record(
+            {
+                "slice": {**WHOLE, "description": "in which the ranking was there"},
+                "pid": WHOLE,
+                "tid": {**WHOLE, "description": "with --threads only"},
+                "comm": TEXT,
+                "target": {
+                    **TEXT,
+                    "description": "the performance figure that is explained: IPC or an event",
+                },
+                "slices": {**WHOLE, "description": "learnt from and judged on"},
+                "events": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": record({"name": TEXT, "importance": {**NUMBER, "description": "% of all"}}),
+                    "description": "the most important first",
+                },
+                "error": {**NUMBER_OR_NULL, "description": "share, on slices that the model has not seen"},
+                "median_error": {**NUMBER_OR_NULL, "description": "the same for always saying the median"},
+            },
+            optional=("tid",),
+        )
+    }
 )
 
 HOT = record(

@@ -68,6 +68,9 @@ class PmutopApp(App[None], deeds.Deeds):
             lambda width, height: frame.frame(self.state, width, height), self.colours, ascii_only
         )
         self.failure: BaseException | None = None
+        self.looked_at: int | None = (
+            None  # ref of the process whose details are open; read by the engine's thread
+        )
         self._start = start
         self._arrived: deque[Moment] = deque(maxlen=UNSEEN)
         self._wanted = False  # the loop has been woken and has not looked yet
@@ -141,6 +144,7 @@ class PmutopApp(App[None], deeds.Deeds):
         if self.canvas.is_mounted:
             self.state.arrange(time.monotonic())
             self.mind_sampling()
+            self.looked_at = self.state.looked_at()
             self.canvas.update()
 
     def repaint(self) -> None:

@@ -131,20 +131,30 @@ def interference_cell(state: State, row: Row, cells: int) -> list[Span]:
 
 
 def events_cell(state: State, row: Row, cells: int) -> list[Span]:
-    """The evidence of the label: up to three events, each after a bar of its share."""
+    """Up to three events, each after a bar of its share: what matters most to the target where that was ranked (it says
+    so first, with the model's error), else the evidence of the label."""
     spans: list[Span] = []
     left = cells
     label = state.label_of(row)
-    for reason in row.moment.reasons.get(row.index, ())[:3]:
-        name = units.clean_text(reason.name)
-        if spans and left < len(name) + 2:
+    rank = state.rank_of(row)
+    if rank is not None and rank.is_telling:
+        title = f"{units.clean_text(rank.target)} err {units.share(rank.error)}: "
+        spans, left = [(units.fit(title, min(len(title), cells)), "mark")], max(0, cells - len(title))
+        shown = [(name, importance / 100) for name, importance in rank.events[:3]]
+        loud = True
+    else:
+        shown = [(reason.name, reason.share) for reason in row.moment.reasons.get(row.index, ())[:3]]
+        loud = label is not None and label.is_pathology
+    first = len(spans)
+    for name, share in shown:
+        name = units.clean_text(name)
+        if left < (len(name) + 2 if len(spans) > first else 2):
             break
-        if spans:
+        if len(spans) > first:
             spans.append((" ", ""))
             left -= 1
-        bar = BARS[1] if isnan(reason.share) else BARS[max(1, min(8, round(reason.share * 8)))]
+        bar = BARS[1] if isnan(share) else BARS[max(1, min(8, round(share * 8)))]
         text = units.fit(name, left - 1) if len(name) > left - 1 else name
-        loud = label is not None and label.is_pathology
         spans += [(bar, "mark" if loud else "quiet"), (text, "" if loud else "quiet")]
         left -= 1 + units.width(text)
     if left:
@@ -214,7 +224,8 @@ COLUMNS = (
     Column("INTERFERENCE", 9, False, lambda s, r: max((f or 1.0 for _, f in harms(r)), default=0.0), True,
            interference_cell, 1, 26, "the shared resource that slows it, how much, and who does it"),
     Column("EVENTS", 10, False, lambda s, r: -len(r.moment.reasons.get(r.index, ())), False, events_cell, 2, 34,
-           "the events that show it, with their share of the evidence as a bar"),
+           "the events that show it, with their share of the evidence as a bar; behind a figure and a model's error: those that "
+           "matter most to that figure, as ranked from its last slices while its details are open"),
     Column("THR", 4, True, value("threads"), True,
            number(lambda v: f"{v:.0f}", lambda r: r.moment.threads[r.index]), 6, 0, "threads"),
     Column("NI", 3, True, value("nice"), False,

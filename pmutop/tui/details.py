@@ -26,6 +26,9 @@ MARKS = {
 }
 
 
+IMPORTANT = 5  # events shown of a ranking
+
+
 def details(state: State, width: int) -> list[Line]:
     row = state.current()
     if row is None:
@@ -35,6 +38,7 @@ def details(state: State, width: int) -> list[Line]:
     lines += advice(state, row, width)
     lines += hot_functions(state, row, width)
     lines += evidence(row, width)
+    lines += importance(state, row)
     lines += interference(row, width)
     lines += strips(state, row, width)
     lines += rates(row, width)
@@ -159,6 +163,33 @@ def evidence(row: Row, width: int) -> list[Line]:
                     "",
                 ),
                 ("" if isnan(times) else far, "quiet"),
+            ]
+        )
+    return lines
+
+
+def importance(state: State, row: Row) -> list[Line]:
+    """The events that matter most to the performance figure, as the worker ranks them from the last slices."""
+    rank = state.rank_of(row)
+    if rank is None:
+        return []
+    target = units.clean_text(rank.target)
+    title = [("importance", "strong"), (f" to its {target}", "")]
+    if not rank.events:
+        return [[], [*title, (f"  not ranked: {units.clean_text(rank.why)}", "quiet")]]
+    errors = f"model error {units.share(rank.error)}, always the median {units.share(rank.median_error)}"
+    lines: list[Line] = [[], [*title, (f"  last {rank.slices} slices, {errors}", "quiet")]]
+    if not rank.is_telling:
+        return [
+            *lines,
+            [("  no better than the median: no event here says what its figure will be", "quiet")],
+        ]
+    for name, share in rank.events[:IMPORTANT]:
+        lines.append(
+            [
+                (f"  {units.fit(units.clean_text(name), 20)} ", ""),
+                (bar(share / 100, 8), "mark"),
+                (f" {units.share(share / 100):>4}", ""),
             ]
         )
     return lines

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
-from pmutop.moment import Label, Moment
+from pmutop.moment import Label, Moment, Rank
 from pmutop.slices import Task
 
 SLICES = 150  # a minute at 400 ms
@@ -69,6 +69,7 @@ class History:
         self.held = 0  # bytes
         self.tracks: dict[int, Track] = {}
         self.ghosts: dict[int, Row] = {}
+        self.ranks: dict[int, Rank] = {}  # ref -> the last ranking, not older than the ring
         self.lanes: dict[
             int, list[tuple[int, float]]
         ] = {}  # slice -> per CPU (ref, share); made when first asked for
@@ -81,6 +82,7 @@ class History:
         self._label(moment)
         self._bury(moment)
         self._smooth(moment)
+        self._rank(moment)
 
     def _keep(self, moment: Moment) -> None:
         self.ring.append(moment)
@@ -126,10 +128,16 @@ class History:
             fresh[ref] = (now if before is None else before[0] * 0.6 + now * 0.4, index)
         for ref, (before, guess) in old.items():
             if before > 0.2:
-                index = index_of(moment, ref, guess)
+                index = moment.row_of(ref, guess)
                 if index is not None:
                     fresh[ref] = (before * 0.6, index)
         self.smooth = fresh
+
+    def _rank(self, moment: Moment) -> None:
+        self.ranks |= {rank.ref: rank for rank in moment.ranks}
+        if self.ranks:
+            oldest = moment.number - self.slices
+            self.ranks = {ref: rank for ref, rank in self.ranks.items() if rank.slice >= oldest}
 
     def shown(self, ref: int) -> Label | None:
         """The label to show for this process, None where nothing is said."""
@@ -169,7 +177,7 @@ class History:
         rows = []
         guess = 0
         for moment in self.until(number):
-            index = index_of(moment, ref, guess)
+            index = moment.row_of(ref, guess)
             if index is not None:
                 rows.append(Row(moment, index))
                 guess = index
@@ -203,12 +211,3 @@ def weight(moment: Moment) -> int:
         + len(moment.tasks) * 80
         + len(moment.labels) * 1000
     )
-
-
-def index_of(moment: Moment, ref: int, guess: int = 0) -> int | None:
-    """The row of a task in a Moment; `guess` is where it was in the one before, which is where it nearly always is."""
-    tasks = moment.tasks
-    for index in range(max(guess - 4, 0), min(guess + 5, len(tasks))):
-        if tasks[index].ref == ref:
-            return index
-    return next((index for index, task in enumerate(tasks) if task.ref == ref), None)

@@ -19,7 +19,11 @@ class Key(NamedTuple):
 KEYS = (
     Key(("f1", "h", "question_mark"), "help", "F1 h ?", "Help", "this page"),
     Key(
-        ("enter",), "details", "Enter", "Why?", "all about this process: label strip, evidence, rates, advice"
+        ("enter",),
+        "details",
+        "Enter",
+        "Why?",
+        "all about this process: label strip, evidence, importance, rates, advice",
     ),
     Key(("f2", "C"), "columns", "F2 C", "Setup", "choose columns; the choice is kept"),
     Key(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pmutop.moment import Label, Moment
+from pmutop.moment import Label, Moment, Rank
 from pmutop.slices import Header
 from pmutop.tui.columns import DEFAULT_COLUMNS
 from pmutop.tui.history import History, Row
@@ -141,6 +141,15 @@ class State(Order):
         if self.held is None and row.task.ref >= 0:
             return self.history.shown(row.task.ref)
         return row.moment.first_label(row.index)
+
+    def rank_of(self, row: Row) -> Rank | None:
+        """What the ranking worker last said of it; it speaks of the present only."""
+        return self.history.ranks.get(row.task.ref) if self.held is None else None
+
+    def looked_at(self) -> int | None:
+        """The ref of the process whose details are open in the present."""
+        row = self.current() if self.page == "details" and self.held is None else None
+        return None if row is None or row.gone else row.task.ref
 
     # -- the cursor -------------------------------------------------------------------------------------------------
 

@@ -149,14 +149,38 @@ def test_the_width_of_the_machine_is_a_rule():
 # ---- live -------------------------------------------------------------------------------------------------------------
 
 
-def test_live_an_outlier_is_replaced_and_a_real_change_is_believed_after_half_a_window():
+def test_live_an_outlier_is_replaced_and_a_real_change_costs_one_slice():
     cleaner = CausalCleaner(1, EVENTS, window=9)
     values = np.vstack([phases()[:12], phases()[2:12] * [1, 1, 4, 1, 1]])
     values[10, 3] *= 6
     qualities = [cleaner.clean(row[None]).quality[0] for row in values]
     assert qualities[10][3] == OUTLIER and np.all(np.delete(qualities[:12], 10, axis=0) == KEPT)
     believed = [quality[2] for quality in qualities[12:]]
-    assert believed[0] == OUTLIER and set(believed[5:]) == {KEPT}
+    assert believed[0] == OUTLIER and set(believed[1:]) == {KEPT}
+
+
+def test_live_a_phase_that_moves_all_events_is_believed_at_once():
+    cleaner = CausalCleaner(1, EVENTS)
+    assert all(np.all(cleaner.clean(row[None]).quality == KEPT) for row in phases())
+
+
+def test_live_only_what_may_be_wrong_is_replaced_and_holes_may_stay():
+    cleaner, values = CausalCleaner(1, EVENTS), phases()[:12]
+    for row in values[:10]:
+        cleaner.clean(row[None])
+    odd = values[10] * [1, 1, 1, 6, 1]
+    odd[4] = np.nan
+    done = cleaner.clean(odd[None], may=np.zeros((1, 5), bool), fill=False)
+    assert done.values[0, 3] == odd[3] and done.quality[0].tolist() == [KEPT] * 4 + [MISSING]
+
+
+def test_live_rows_are_kept_apart_and_grow():
+    cleaner, values = CausalCleaner(0, EVENTS), phases()
+    for number, row in enumerate(values[:12]):
+        cleaner.room(8)
+        cleaner.clean(np.stack([row, row * 3])[: 1 + number % 2], rows=[5, 2][: 1 + number % 2])
+    assert np.isnan(cleaner.last[[0, 1, 3, 4, 6, 7]]).all()
+    assert (~np.isnan(cleaner.last[[5, 2], 0])).sum(axis=1).tolist() == [9, 6]
 
 
 def test_live_state_is_bounded_and_a_new_task_has_no_past():

@@ -1,10 +1,11 @@
 """The figures of the data miner on recorded real counters, as markdown: `python tests/bench/mining.py [TABLE...]`.
 
-Tables: hiding faults rules eir many live figure6 figure7 figure8 (all of them without an argument). --jobs N spreads
+Tables: hiding faults causal rules eir many live figure6 figure7 figure8 (all of them without an argument). --jobs N spreads
 the models over N processes; the numbers do not depend on it.
 """
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
@@ -13,11 +14,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from moments import World
 from recorded import a15, cloudsuite
 
 from pmutop.analysis import importance, physics
 from pmutop.analysis.alignment import multiplexing_error
-from pmutop.analysis.cleaning import IMPOSSIBLE, KEPT, clean, nearest_in_time
+from pmutop.analysis.cleaning import IMPOSSIBLE, KEPT, OUTLIER, CausalCleaner, clean, nearest_in_time
+from pmutop.events import PROC_EVENTS, generic
+from pmutop.moment import ESTIMATED, EXACT
+from pmutop.pipeline.clean import Scrutiny
+from pmutop.pipeline.rank_worker import Worker
+from pmutop.pipeline.ranking import Ranker
 
 PAIRS_VISIBLE = 2
 CLOUD_RULES = ("branches", "LLC-load-misses", "instructions")
@@ -140,12 +147,71 @@ def faults(seeds=range(10, 15)):
               f"| {(flagged - right) / clean_ones:.2%} |")  # fmt: skip
 
 
-def inject(values, rng):
+def inject(values, rng, zeros=True):
     values, draw = np.array(values), rng.random(values.shape)
-    outlier, zero = draw < 0.02, (draw >= 0.02) & (draw < 0.04)
+    outlier, zero = draw < 0.02, (draw >= 0.02) & (draw < 0.04) & zeros
     values[outlier] *= rng.uniform(2, 6, outlier.sum())
     values[zero] = 0
     return values, outlier, zero
+
+
+def causal(seeds=range(10, 15)):
+    """The live cleaner, slice by slice: the same faults (zeros are no faults live), and what it costs."""
+    every = series()
+    found = outliers = right = flagged = clean_ones = untouched_flagged = untouched = 0
+    for key, table in every.items():
+        plain = trimmed(table)
+        untouched_flagged += sum((q == OUTLIER).sum() for q in streamed(plain, table.events))
+        untouched += plain.size
+        for seed in seeds:
+            values, bad, _ = inject(
+                plain, np.random.default_rng([seed, *map(ord, "".join(key))]), zeros=False
+            )
+            marked = np.vstack(list(streamed(values, table.events))) == OUTLIER
+            found, outliers = found + (marked & bad).sum(), outliers + bad.sum()
+            right, flagged, clean_ones = (
+                right + (marked & bad).sum(),
+                flagged + marked.sum(),
+                clean_ones + (~bad).sum(),
+            )
+    print(
+        "| outliers found | precision | clean values touched | of values without any fault |\n|---|---|---|---|"
+    )
+    print(f"| {found / outliers:.3f} | {right / flagged:.3f} | {(flagged - right) / clean_ones:.2%} "
+          f"| {untouched_flagged / untouched:.2%} |\n")  # fmt: skip
+    for what, running in (("all multiplexed", 0.5), ("nothing multiplexed", 1.0)):
+        for rows in (1000, 5000):
+            spent = scrutiny_cost(rows, running)
+            print(
+                f"{rows} tasks of 12 hardware events, all of which moved, {what}: {np.median(spent) * 1e3:.2f} ms a slice"
+            )
+
+
+def streamed(values, events):
+    """The quality (1, events) of each slice as it comes."""
+    cleaner = CausalCleaner(1, events)
+    for row in values:
+        yield cleaner.clean(row[None], fill=False).quality
+
+
+def scrutiny_cost(rows, running, slices=15):
+    """Seconds that Scrutiny.look takes a slice."""
+    events = (*PROC_EVENTS, *(generic(name) for name in TWELVE))
+    rng, looker, slots, spent = np.random.default_rng(0), Scrutiny(events), np.arange(rows), []
+    scale = np.array([10.0] * len(PROC_EVENTS) + [1e6, 2e6, 4e5, 1e4, 1e5, 1e4, 6e5, 1e4, 1e5, 1e4, 6e5, 1e4])
+    for _ in range(slices):
+        value = scale * np.exp(rng.normal(0, 0.1, (rows, len(events))))
+        quality = np.full(value.shape, EXACT, np.uint8)
+        if running < 1:
+            quality[:, len(PROC_EVENTS) :] = ESTIMATED
+        start = time.perf_counter()
+        looker.look(slots, value, quality)
+        spent.append(time.perf_counter() - start)
+    return spent[-8:]
+
+
+TWELVE = ("cycles", "instructions", "branches", "branch-misses", "cache-references", "cache-misses", "L1-dcache-loads",
+          "L1-dcache-load-misses", "LLC-loads", "LLC-load-misses", "dTLB-loads", "dTLB-load-misses")  # fmt: skip
 
 
 def rules():
@@ -266,6 +332,34 @@ def live():
     print(
         f"One process, 40 events x 150 slices: {np.median(spent):.2f} s of CPU (worst of ten {max(spent):.2f})"
     )
+    worker, spent = Worker(), []
+    for _ in range(11):
+        worker.give(inputs, target)
+        while worker.take() is None:
+            worker.wait(1.0)
+        spent.append(cpu_of(worker.process.pid))
+    print(f"The worker itself (nice 19): {spent[0]:.2f} s of CPU until its first answer, imports and all, then "
+          f"{(spent[-1] - spent[0]) / 10:.2f} s for each; {memory_of(worker.process.pid):.0f} MB resident")  # fmt: skip
+    worker.close()
+    for rows in (200, 1000, 5000):
+        world = World(rows, ipc=True)
+        moments, ranker, spent = [world.moment(number) for number in range(1, 80)], Ranker(world.header), []
+        for moment in moments:
+            start = time.perf_counter()
+            ranker.moment(moment)
+            spent.append(time.perf_counter() - start)
+        print(f"What a slice of {rows} rows costs the asking side: {np.median(spent) * 1e6:.0f} us")
+
+
+def cpu_of(pid):
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_of(pid):
+    """Resident megabytes."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def figure6(at_once=PAIRS_VISIBLE, heading=True):
@@ -345,7 +439,7 @@ def cloud_curve(table):
     return [(len(r.events), r.error) for r in found.rounds]
 
 
-TABLES = ("hiding", "faults", "rules", "eir", "many", "live", "figure6", "figure7", "figure8")
+TABLES = ("hiding", "faults", "causal", "rules", "eir", "many", "live", "figure6", "figure7", "figure8")
 
 
 def main():

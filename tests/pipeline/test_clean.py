@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 from making import EVENTS, NAMES, born, proc, raw, task
 
-from pmutop.moment import ESTIMATED, EXACT, FIRST, IMPOSSIBLE, UNCOUNTED
-from pmutop.pipeline.clean import Cleaner
+from pmutop.events import generic
+from pmutop.moment import ESTIMATED, EXACT, FIRST, IMPOSSIBLE, REPLACED, UNCOUNTED
+from pmutop.pipeline.clean import Cleaner, Scrutiny
 from pmutop.slices import Exited
 
 CLOCK = NAMES.index("task-clock")
@@ -85,3 +87,79 @@ def test_large_totals_lose_nothing():
         raw(0, {1: (proc(run_time=big), "R")}, born(task(1))), raw(1, {1: (proc(run_time=big + 3), "R")})
     )
     assert second.increase[0, RUN] == 3
+
+
+# ---- scrutiny ---------------------------------------------------------------------------------------------------------
+
+COUNTED = EVENTS + tuple(generic(name) for name in ("cycles", "instructions", "branches", "branch-misses"))
+COLUMN = {event.name: at for at, event in enumerate(COUNTED)}
+USUAL = {"cycles": 1_000_000, "instructions": 2_000_000, "branches": 400_000, "branch-misses": 4_000}
+
+
+def scrutinised(rows, share=0.5):
+    """Cleaned slices of one task from its counts per slice (dicts), each counted for `share` of the time."""
+    cleaner, totals, out = Cleaner(len(COUNTED), Scrutiny(COUNTED)), dict.fromkeys(USUAL, 0), []
+    cleaner.clean(raw(0, {}, events=COUNTED))
+    for number, counts in enumerate(rows, 1):
+        for name, value in counts.items():
+            totals[name] += int(value * share)
+        time = number * 1_000_000
+        cells = {name: (value, time, int(time * share)) for name, value in totals.items()}
+        out.append(
+            cleaner.clean(
+                raw(number, {1: (proc() | cells, "R")}, born(task(1)) if number == 1 else (), events=COUNTED)
+            )
+        )
+    return out
+
+
+def test_an_estimate_that_stands_alone_is_replaced_and_says_so():
+    *_, odd, after = scrutinised([*[USUAL] * 8, USUAL | {"branch-misses": 40_000}, USUAL])
+    at = COLUMN["branch-misses"]
+    assert odd.quality[0, at] == REPLACED and abs(odd.increase[0, at] - 4000) < 10
+    assert odd.quality[0, COLUMN["branches"]] == ESTIMATED and after.quality[0, at] == ESTIMATED
+
+
+def test_what_was_counted_all_the_time_is_never_replaced():
+    *_, odd = scrutinised([*[USUAL] * 8, USUAL | {"branch-misses": 40_000}], share=1)
+    assert (
+        odd.quality[0, COLUMN["branch-misses"]] == EXACT
+        and odd.increase[0, COLUMN["branch-misses"]] == 40_000
+    )
+
+
+def test_a_phase_of_one_event_is_late_by_one_slice_and_one_of_all_by_none():
+    *_, first, second = scrutinised([*[USUAL] * 8, *[USUAL | {"branch-misses": 40_000}] * 2])
+    assert [done.quality[0, COLUMN["branch-misses"]] for done in (first, second)] == [REPLACED, ESTIMATED]
+    other = {"cycles": 1_000_000, "instructions": 300_000, "branches": 20_000, "branch-misses": 15_000}
+    *_, at_once = scrutinised([*[USUAL] * 8, other])
+    assert set(at_once.quality[0, list(COLUMN.values())[-4:]].tolist()) == {ESTIMATED}
+
+
+@pytest.mark.parametrize("share", [1, 0.5])
+def test_what_no_machine_can_count_is_withheld(share):
+    (odd,) = scrutinised([USUAL | {"branch-misses": 500_000}], share)
+    at = COLUMN["branch-misses"]
+    assert np.isnan(odd.increase[0, at]) and odd.quality[0, at] == IMPOSSIBLE
+    assert odd.increase[0, COLUMN["branches"]] == 400_000
+
+
+def test_another_task_in_the_same_place_has_no_past():
+    cleaner = Cleaner(len(COUNTED), Scrutiny(COUNTED))
+    cleaner.clean(raw(0, {}, events=COUNTED))
+    for number in range(1, 12):
+        cells = {name: (value * number, 1000 * number, 500 * number) for name, value in USUAL.items()}
+        cleaner.clean(
+            raw(number, {1: (proc() | cells, "R")}, born(task(1)) if number == 1 else (), events=COUNTED)
+        )
+    cleaner.clean(raw(12, {}, [Exited(1)], events=COUNTED))
+    cells = {name: (value, 1000, 500) for name, value in (USUAL | {"branch-misses": 40_000}).items()}
+    done = cleaner.clean(raw(13, {2: (proc() | cells, "R")}, born(task(2)), events=COUNTED))
+    assert cleaner.slots == {2: 0} and done.quality[0, COLUMN["branch-misses"]] == ESTIMATED
+
+
+def test_where_nothing_is_multiplexed_no_past_is_kept():
+    cleaner = Cleaner(len(EVENTS), Scrutiny(EVENTS))
+    for number in range(3):
+        cleaner.clean(raw(number, {1: (proc(run_time=number), "R")}, born(task(1)) if not number else ()))
+    assert cleaner.scrutiny.past is None

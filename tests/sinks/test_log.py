@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -11,6 +12,7 @@ from making import born, header, proc, raw, task
 
 from pmutop import bundle
 from pmutop.analysis.tree import C45Tree
+from pmutop.moment import Rank
 from pmutop.pipeline.engine import Engine
 from pmutop.selection import Selection
 from pmutop.sinks.log import FORMATS
@@ -66,13 +68,30 @@ def bundles(tmp_path):
     return [bundle.write(tmp_path / "tree", facts, C45Tree(min_leaf=2).fit(X, y).to_arrays())]
 
 
+RANKS = (
+    Rank(
+        2,
+        1,
+        1001,
+        1001,
+        "wo\udcffrk",
+        "user-time",
+        61,
+        (("minor-faults", 71.257), ("run-delay", 28.743)),
+        0.0312,
+        0.4,
+    ),
+    Rank(2, 2, 1002, 1002, "idle", "user-time", 3, why="3 of the 60 slices"),
+)
+
+
 def written(bundles, form="jsonl", selection=None, **options):
     stream = io.BytesIO()
     engine = Engine(header(), bundles, per_thread=options.get("per_thread", False))
     log = FORMATS[form](stream, selection or Selection(), **options)
     log.begin(header(), bundles, replayed=False)
     for one in story():
-        log.moment(engine.moment(one))
+        log.moment(replace(engine.moment(one), ranks=RANKS if one.number == 2 else ()))
     return stream.getvalue()
 
 
@@ -108,6 +127,12 @@ def test_strings_of_others_are_json_that_any_reader_takes(bundles):
     assert 'a"b\\c\n\x1b[31m\ufffd' in names and "\\ud" not in text.replace("\\ufffd", "")
 
 
+def test_a_ranking_is_a_line_of_its_own_and_none_is_no_line(bundles):
+    (line,) = [json.loads(line)["rank"] for line in written(bundles).splitlines() if b'{"rank"' in line]
+    assert line["comm"] == "wo\ufffdrk" and line["events"][0] == {"name": "minor-faults", "importance": 71.26}
+    assert (line["pid"], line["target"], line["slices"], line["error"]) == (1001, "user-time", 61, 0.0312)
+
+
 def test_not_counted_is_null_and_a_counted_zero_is_zero(bundles):
     lines = [json.loads(line) for line in written(bundles).splitlines()]
     storm = next(line for line in lines if line.get("slice") == 1 and line.get("pid") == 1001)
@@ -121,7 +146,7 @@ def test_selection_by_user_and_by_family(bundles):
         return {
             json.loads(line)["pid"]
             for line in written(bundles, selection=chosen).splitlines()
-            if b'"pid"' in line
+            if b'"ppid"' in line
         }
 
     assert pids(Selection(users=frozenset({"bob"}))) == {1002}

@@ -5,6 +5,8 @@ import re
 from moments import World
 from playing import play
 
+from pmutop.moment import Rank
+
 
 def test_details_explain_the_verdict():
     async def script(p):
@@ -111,3 +113,27 @@ def test_details_tell_who_disturbed_it_when_and_how_much():
         assert next(line for line in p.text.splitlines() if line.startswith("by         ")).count("A") == 10
 
     play(script, (120, 60))
+
+
+def test_importance_is_told_from_evidence():
+    """Where a ranking is there the row and the details say so, with the model's error; in the past they do not."""
+
+    async def script(p):
+        await p.slices()
+        row = next(row for row in p.world.busy.tolist() if p.state.moment.reasons.get(row))
+        task = p.world.tasks[row]
+        p.state.selected = task.ref
+        rank = Rank(
+            1, task.ref, 1, 1, "x", "IPC", 61, (("\x1bmajor-faults", 70.0), ("run-delay", 30.0)), 0.031, 0.4
+        )
+        assert "importance" not in await p.press("enter") and p.app.looked_at == task.ref
+        text = await p.slices(ranks=(rank._replace(events=(), why="9 of the 60 slices"),))
+        assert "importance to its IPC  not ranked: 9 of the 60 slices" in text
+        text = await p.slices(ranks=(rank,))
+        assert "importance to its IPC  last 61 slices, model error 3%, always the median 40%" in text
+        assert "IPC err 3%: " in text
+        text = await p.slices(ranks=(rank._replace(error=0.39),))
+        assert "no better than the median" in text and "IPC err" not in text
+        assert "importance" not in await p.press("z") and p.app.looked_at is None
+
+    play(script, (160, 50), World(30, ipc=True))

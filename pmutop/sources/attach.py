@@ -33,6 +33,8 @@ SOFTWARE_EVENTS = ("task-clock", "cpu-migrations", "syscalls", "futex-calls", "f
 HARDWARE_EVENTS = ("cycles", "instructions", "branch-misses", "cache-misses", "cache-references", "branches",
                    "L1-dcache-load-misses", "stalled-cycles-backend")  # fmt: skip
 
+TOGETHER = 64  # members of a group at most (pmutop._perf)
+
 #: Descriptors left for everything else: files, the terminal, sockets.
 RESERVE = 512  # or a quarter of the limit where that is less
 
@@ -257,8 +259,8 @@ def choose_groups(
                 absent.update(dropped)
             else:  # asked for, so kept: uncounted until the others let go of the counters
                 groups.extend([event] for event in countable if event.name in dropped)
-        elif countable:
-            groups.append(countable)
+        else:
+            groups.extend(countable[at : at + TOGETHER] for at in range(0, len(countable), TOGETHER))
     return groups, absent
 
 

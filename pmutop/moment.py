@@ -65,7 +65,7 @@ class Resource(NamedTuple):
 
 
 #: The resources that a verdict is given for, in the order of columns and JSON keys.
-RESOURCES = ("core", "smt", "llc", "memory")
+RESOURCES = ("core", "smt", "llc", "memory", "progress")
 UNSEEN = Resource(None, None, None)
 
 
@@ -74,6 +74,7 @@ class Interference(NamedTuple):
     smt: Resource
     llc: Resource
     memory: Resource
+    progress: Resource  # no resource of its own: slowed per CPU second by any of them, told by --progress
     antagonist: Antagonist | None
 
 

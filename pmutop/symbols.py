@@ -89,6 +89,15 @@ class ElfFile:
                 return self.functions.at(offset - start + address)
         return ""
 
+    def offset(self, function: str) -> int | None:
+        """Where in the file a function begins; None if the file has no such function."""
+        if function in self.functions.names:
+            begins = self.functions.starts[self.functions.names.index(function)]
+            for start, address, size in self.segments:
+                if address <= begins < address + size:
+                    return begins - address + start
+        return None
+
 
 class Symbols:
     """Names addresses of living processes; files are read once, maps when an address is not in the known ones."""

@@ -56,7 +56,7 @@ class Engine:
         self.svms = [
             InterferenceModel(bundle, header) for bundle in bundles if bundle.card["kind"] == "linear"
         ]
-        self.neighbours = Neighbours(self.run_time, self.run_delay)
+        self.neighbours = Neighbours(header)
         self.before: dict | None = None
 
     def moments(self, source: Source) -> Iterator[Moment]:

@@ -27,7 +27,7 @@ class Neighbours:
         self.progress = self.columns.get(header.progress)
         self.work = [self.columns[name] for name in OWN_WORK if name in self.columns]
         self.core = Blame("core")
-        self.slowed: Blame | None = None  # from the first slice on: then the CPUs are known
+        self.slowed = Blame("progress", np.zeros(1, np.intp))  # one domain: memory is shared by all CPUs
         self.pace = Pace()
         self.steal: list[int] | None = None
 
@@ -68,8 +68,9 @@ class Neighbours:
                 bool(factor[row] >= limit[row]), max(1.0, float(factor[row])), float(factor[row] - limit[row])
             )
             interference[row] = interference.get(row, NOTHING)._replace(progress=slowed)
-        if self.slowed is None:
-            self.slowed = Blame("progress", np.zeros(len(raw.machine.get("cpu_busy_ns", ())) or 1, np.intp))
+        cpus = max(len(raw.machine.get("cpu_busy_ns", ())), int(ran.cpu.max(initial=0)) + 1)
+        if len(self.slowed.domain_of) < cpus:
+            self.slowed.domain_of = np.zeros(cpus, np.intp)
         wait = np.zeros(len(ids))  # its rate is per CPU second: waiting has no part in it
         return self.slowed.update(ids, raw.seconds, wait, ran, factor=factor, mix=mix)
 

@@ -96,7 +96,9 @@ class Engine:
             for svm in self.svms:
                 found = zip(judged.tolist(), svm.judge(*taken), strict=True)
                 interference.update((row, verdict) for row, verdict in found if stuck[row])
-        if not is_first:
+        if is_first:
+            self.neighbours.begin(raw)
+        else:
             self.neighbours.add(raw, roster, interference)
         return Moment(
             header=self.header,

@@ -31,6 +31,10 @@ class Neighbours:
         self.pace = Pace()
         self.steal: list[int] | None = None
 
+    def begin(self, raw: RawSlice) -> None:
+        """The first slice: nothing has increased yet, but totals begin."""
+        self.steal = raw.machine.get("cpu_steal_ns")
+
     def add(self, raw: RawSlice, roster: Roster, interference: dict[int, Interference]) -> None:
         """Take one slice and put what is found into `interference`, by row."""
         ids = np.fromiter((task.ref for task in roster.tasks), np.int64, len(roster.tasks))
@@ -41,7 +45,7 @@ class Neighbours:
             roster.increase[:, self.run_delay] / 1e9,
             ran,
             throttled=throttled(raw, roster),
-            steal=self.stolen(raw),
+            steal=self.stolen(raw, ran),
         )
         if self.progress is not None:
             found += self.by_progress(raw, roster, ids, ran, interference)
@@ -91,13 +95,15 @@ class Neighbours:
         rows = np.flatnonzero(run > 0)
         return Occupancy(rows, roster.levels[rows, CPU], run[rows])
 
-    def stolen(self, raw: RawSlice) -> np.ndarray | None:
+    def stolen(self, raw: RawSlice, ran: Occupancy) -> np.ndarray | None:
         """Seconds that the hypervisor took from each CPU in this slice; None while not known."""
         now, before = raw.machine.get("cpu_steal_ns"), self.steal
         self.steal = now
         if now is None or before is None or len(now) != len(before):
             return None
-        return (np.array(now) - np.array(before)) / 1e9
+        found = np.zeros(max(len(now), int(ran.cpu.max(initial=0)) + 1))  # one that came or went: nothing is known
+        found[: len(now)] = np.array(now) - np.array(before)
+        return found / 1e9
 
 
 def throttled(raw: RawSlice, roster: Roster) -> np.ndarray | None:

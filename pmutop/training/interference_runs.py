@@ -28,7 +28,7 @@ from pmutop.training.workloads import missing, start
 USUAL = ("MM-S", "MM-M", "MM-L", "SORT", "PR-2", "JOIN", "TRIAD", "CHASE", "STENCIL-2", "FFT-2")
 ALONE_REPEATS = 3
 #: How many of the others each victim meets, and in how many mixes.
-PARTNERS, MIXED = 3, 3
+PARTNERS, MIXED = 2, 5
 SETTLE = 1
 #: Events of these parts of the kernel are recorded where they may be (tracefs): the space that tables of groups are of.
 SYSTEMS = (
@@ -83,7 +83,7 @@ def plans(chosen: Sequence[Workload], cpus: Sequence[int]) -> Iterator[Plan]:
                 yield Plan(victim, None, "alone", "", repeat, wide)
     for at, victim in enumerate(chosen):
         for step in range(min(PARTNERS, len(chosen))):
-            partner = chosen[(at + step * (1 + len(chosen) // PARTNERS)) % len(chosen)]
+            partner = chosen[(at + step * (1 + len(chosen) // 3)) % len(chosen)]
             yield Plan(victim, partner, "same", "even", 0)
             if len(cpus) > 1:
                 yield Plan(victim, partner, "apart", "even", 0)
@@ -91,7 +91,7 @@ def plans(chosen: Sequence[Workload], cpus: Sequence[int]) -> Iterator[Plan]:
                 yield Plan(victim, partner, "half", "even", 0, wide=True)
         for step in range(min(MIXED, len(chosen))):
             partner = chosen[(at + 1 + 2 * step) % len(chosen)]
-            mix = list(MIXES)[1 + (at + 2 * step) % (len(MIXES) - 1)]
+            mix = list(MIXES)[1 + (at + step) % (len(MIXES) - 1)]
             yield Plan(victim, partner, "same", mix, 0)
 
 

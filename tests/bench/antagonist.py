@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from pmutop.training.workloads import build
@@ -86,6 +87,12 @@ def named(line) -> int | None:
     return ((line["interference"] or {}).get("antagonist") or {}).get("pid")
 
 
+def suspect(line) -> str:
+    """'name pid' of whoever is named, '' for nobody."""
+    who = (line["interference"] or {}).get("antagonist")
+    return f"{who['comm']} {who['pid']}" if who else ""
+
+
 def core(seconds: float, source: str) -> None:
     with contextlib.ExitStack() as stack:
         victim = program(stack, "app_matrix", 0, "--side", "160")
@@ -105,11 +112,8 @@ def core(seconds: float, source: str) -> None:
         f"| {quiet / len(rests):.1%} |",
         flush=True,
     )
-    blamed = [named(line) for line in rests if named(line)] + [
-        named(line) for line in runs if named(line) != culprit
-    ]
-    for pid in sorted(filter(None, set(blamed))):
-        print(f"<!-- {blamed.count(pid)} times {'the culprit' if pid == culprit else pid} -->")
+    others = Counter(suspect(line) for line in [*rests, *(one for one in runs if named(one) != culprit)])
+    print("".join(f"<!-- {count} times {who} -->\n" for who, count in others.items() if who), end="")
 
 
 def progress(seconds: float, source: str) -> None:

@@ -227,7 +227,7 @@ def shipped(rows) -> None:
         empty = np.array([""] * len(y))
         here = Slices(X, y, rows.run, names, partner, empty, f, np.zeros(len(y)))
         for (low, high, count, area), _ in zip(area_by_band(here, margin), BANDS, strict=True):
-            band = (f >= low) & (f < high)
+            band = (f >= low) & (f < high) & (partner != "")
             off = "{:.1%}, {:.1%}".format(*factor_errors(estimate[band], f[band])) if band.any() else "-"
             print(f"| {title} | {low}-{high} | {count} | {area:.3f} | {off} |")
         print(

@@ -21,14 +21,15 @@ FEWEST_EVENTS = 10.0
 #: Slices that make a baseline, and how many of the last undisturbed ones are its ring.
 FEWEST, RING = 4, 64
 LEAST_SPREAD = 0.01  # of the rate
+#: What is this much slower than the best is no part of the baseline, however noisy that is.
+WIDE = 1.5
 
 
 @dataclass
 class Baseline:
-    """One process: the rates of its undisturbed slices, those that were better still, and its mix of work."""
+    """One process: the rates of its undisturbed slices, and its mix of work in them."""
 
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=RING))
-    better: list[float] = field(default_factory=list)
     mixes: deque[np.ndarray] = field(default_factory=lambda: deque(maxlen=RING))
     seen: int = 0
 
@@ -39,36 +40,32 @@ class Baseline:
         spread = 1.4826 * float(np.median(np.abs(rates - usual))) * (1 + FEWEST / len(rates))
         return usual, max(spread, LEAST_SPREAD * usual)
 
-    def take(self, rate: float, events: float, seconds: float, mix: np.ndarray) -> tuple[float, float]:
-        """(factor, the factor from which it counts as slowed) of one slice; NaN where nothing can be said yet.
+    def join(self, rate: float) -> None:
+        """Take a slice into the baseline; what the best show to have been disturbed leaves it. The best are `FEWEST`
+        slices, for one may be luck: so a process that was slowed when it was first seen gets a baseline later."""
+        self.rates.append(rate)
+        if len(self.rates) >= FEWEST:
+            best = sorted(self.rates)[-FEWEST]
+            self.rates = deque((one for one in self.rates if one >= best / WIDE), maxlen=RING)
 
-        Only undisturbed slices join the baseline. Several in a row that are better than it replace it: the process was
-        slowed when it was first seen.
-        """
+    def take(self, rate: float, events: float, seconds: float, mix: np.ndarray) -> tuple[float, float]:
+        """(factor, the factor from which it counts as slowed) of one slice; NaN where nothing can be said yet."""
         if mix_changed(np.array(self.mixes), mix):
             self.rates.clear()
-            self.better.clear()
             self.mixes.clear()
         if rate > 0:
             self.mixes.append(mix)
         if len(self.rates) < FEWEST:
             if events >= FEWEST_EVENTS:
-                self.rates.append(rate)
+                self.join(rate)
             return np.nan, np.nan
         usual, spread = self.expected()
         if usual * seconds < FEWEST_EVENTS:
             return np.nan, np.nan
-        limit = max(SLOWER, usual / max(usual - SPREADS * spread, 0.1 * usual))
+        limit = min(max(SLOWER, usual / max(usual - SPREADS * spread, usual / WIDE)), WIDE)
         factor = usual / max(rate, 0.5 / seconds)
-        if rate > usual * SLOWER and rate > usual + SPREADS * spread:
-            self.better.append(rate)
-            if len(self.better) == FEWEST:
-                self.rates = deque(self.better, maxlen=RING)
-                self.better.clear()
-            return factor, limit
-        self.better.clear()
         if factor < limit:
-            self.rates.append(rate)
+            self.join(rate)
         return factor, limit
 
 

@@ -45,6 +45,14 @@ def test_who_is_slowed_when_first_seen_is_told_once_it_has_run_freely():
     assert not any(verdict[:15]) and all(verdict[15:])
 
 
+def test_a_start_of_both_kinds_is_sorted_out_by_the_free_slices():
+    """As measured on the development machine: a chase through 8 MB, the stream beside it 2 s on and 2 s off."""
+    pattern = ([6.5] * 3 + [3.4] + [1.0] * 5) + ([6.5] * 5 + [1.0] * 5) * 4
+    verdict = slowed(story(pattern, noise=0.04))
+    assert not any(yes for yes, factor in zip(verdict, pattern, strict=True) if factor == 1)
+    assert all(yes for yes, factor in zip(verdict[9:], pattern[9:], strict=True) if factor > 1)
+
+
 def test_one_lucky_slice_is_no_baseline():
     assert not any(slowed(story([1.0] * 10 + [0.5] + [1.0] * 10)))
 

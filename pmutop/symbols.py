@@ -29,6 +29,8 @@ class Functions:
     @classmethod
     def of(cls, found: list[tuple[int, int, str]]) -> Functions:
         """From (start, size, name) in any order; size 0 = up to the next one."""
+        if not found:
+            return cls()
         rows = sorted(set(found))
         starts = [row[0] for row in rows]
         following = starts[1:] + [1 << 64]

@@ -10,6 +10,7 @@ from pmutop import moment as m
 from pmutop.tui.app import PmutopApp
 from pmutop.tui.blame import blame
 from pmutop.tui.placement import advice, separation
+from pmutop.tui.state import State
 
 VICTIM, CULPRIT = 3, 7
 
@@ -68,7 +69,9 @@ def test_nobody_named_or_gone_is_no_advice():
 )
 def test_it_is_done_only_when_chosen(keys, moved):
     done = []
-    app = PmutopApp(pair().header, actions={"affinity": lambda *arguments: done.append(arguments) or ""})
+    app = PmutopApp(
+        State(pair().header), actions={"affinity": lambda *arguments: done.append(arguments) or ""}
+    )
     app.state.add(pair())
     app.state.arrange(0.0)
     app.state.select(pair().tasks[VICTIM].ref, 0.0)
@@ -80,7 +83,7 @@ def test_it_is_done_only_when_chosen(keys, moved):
 
 
 def test_a_replay_moves_nothing():
-    app = PmutopApp(pair().header)
+    app = PmutopApp(State(pair().header))
     app.state.add(pair())
     app.state.arrange(0.0)
     app.state.select(pair().tasks[VICTIM].ref, 0.0)
@@ -89,7 +92,7 @@ def test_a_replay_moves_nothing():
 
 
 def test_the_panel_shows_it_cleaned():
-    app = PmutopApp(pair().header)
+    app = PmutopApp(State(pair().header))
     app.state.add(pair(cgroup="/x\x1b[2Jy"))
     text = "\n".join("".join(part for part, _ in line) for line in blame(app.state, 120))
     assert (

@@ -10,8 +10,8 @@ from pmutop.bundle import fitting
 from pmutop.pipeline.engine import Engine
 from pmutop.selection import Selection
 from pmutop.sources.system import SystemSource
-from pmutop.tui.app import PmutopApp
 from pmutop.tui.blame import blame
+from pmutop.tui.state import State
 
 SLICES = 3
 #: A session and a priority of its own (sched(7), autogroup): what else runs here takes little from it.
@@ -29,21 +29,21 @@ def test_two_programs_on_one_cpu_are_on_the_screen_within_three_slices():
         pytest.skip("needs sched_autogroup to stand out on a busy machine")
     cpu = min(os.sched_getaffinity(0))
     source = SystemSource(0.4)
-    app = PmutopApp(source.header)
+    state = State(source.header)
     engine = Engine(source.header, fitting(source.header, ["software-interference"])[0])
     slices = iter(source)
     hogs = []
     try:
         for _ in range(3):
-            app.state.add(engine.moment(next(slices)))
+            state.add(engine.moment(next(slices)))
         hogs = [hog(cpu), hog(cpu)]
         engine.moment(next(slices))  # the slice in which they were started is theirs in part only
         pids = [one.pid for one in hogs]
         seen = []
         for _ in range(SLICES):
             moment = engine.moment(next(slices))
-            app.state.add(moment.only(Selection(pids=frozenset(pids)).rows(moment)))
-            seen.append("\n".join("".join(text for text, _ in line) for line in blame(app.state, 200)))
+            state.add(moment.only(Selection(pids=frozenset(pids)).rows(moment)))
+            seen.append("\n".join("".join(text for text, _ in line) for line in blame(state, 200)))
     finally:
         for one in hogs:
             one.kill()

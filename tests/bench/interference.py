@@ -229,7 +229,7 @@ def shipped(rows) -> None:
         for (low, high, count, area), _ in zip(area_by_band(here, margin), BANDS, strict=True):
             band = (f >= low) & (f < high) & (partner != "")
             off = "{:.1%}, {:.1%}".format(*factor_errors(estimate[band], f[band])) if band.any() else "-"
-            print(f"| {title} | {low}-{high} | {count} | {area:.3f} | {off} |")
+            print(f"| {title} | {low}-{high} | {count} | {f'{area:.3f}' if count else '-'} | {off} |")
         print(
             f"| {title} | all | {(~np.isnan(f)).sum()} | | {'{:.1%}, {:.1%}'.format(*factor_errors(estimate, f))} |"
         )

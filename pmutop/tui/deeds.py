@@ -309,7 +309,7 @@ class Deeds(Inputs, Past, Functions, Folding):
     def do_separate(self) -> None:
         """Offer to move the antagonist of the process under the cursor to another CPU; nothing is done unless chosen."""
         row = self.state.current()
-        found = separation(row.moment, row.index) if row is not None else None
+        found = separation(row.moment, row.index) if row is not None and not is_head(row) else None
         if found is None:
             self.state.message = "nobody is named who slows this process"
         elif not found.cpus:

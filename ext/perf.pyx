@@ -60,7 +60,7 @@ class CountError(OSError):
 cdef class Group:
     """A group of perf events that are scheduled together, on one task or one CPU.
 
-    events: objects with name, type, config, config1, config2, mode, filter (pmutop.events.Event); the first one leads.
+    events: objects with name, type, config, config1, config2, mode, filter, path (pmutop.events.Event); the first one leads.
     pid, cpu: as in perf_event_open(2) (pid 0 = the calling thread, -1 = every task of `cpu`).
     Opened disabled unless enable_on_exec is asked for; `enable()` starts it. Raises CountError with the errno of the
     kernel (EACCES, EMFILE, ENOENT, ESRCH, EINVAL, ...) after closing whatever was already open.
@@ -75,7 +75,7 @@ cdef class Group:
         cdef perf_event_attr attr
         cdef int leader = -1
         cdef long fd
-        cdef bytes event_filter
+        cdef bytes event_filter, event_path
         self.size = 0
         self.names = tuple(event.name for event in events)
         if not 0 < len(self.names) <= MOST:
@@ -87,6 +87,9 @@ cdef class Group:
             attr.config = event.config
             attr.config1 = event.config1
             attr.config2 = event.config2
+            if event.path:
+                event_path = event.path.encode(errors="surrogateescape")
+                attr.config1 = <uint64_t><size_t><char*>event_path
             attr.read_format = (PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
             attr.inherit = inherit
             attr.exclude_kernel = exclude_kernel or event.mode == "u"

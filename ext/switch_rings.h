@@ -38,7 +38,7 @@ struct event_spec { /* one event as perf_event_attr wants it */
 	uint32_t type;
 	uint64_t config, config1, config2;
 	int exclude_kernel, exclude_user;
-	char filter[128], name[64];
+	char filter[128], path[256], name[64];
 };
 
 struct plan { /* what is opened on every CPU */
@@ -227,6 +227,8 @@ static int open_group(struct stream *s, const struct plan *p, int g, struct fail
 			a.config = e->config;
 			a.config1 = e->config1;
 			a.config2 = e->config2;
+			if (e->path[0])
+				a.config1 = (uintptr_t)e->path; /* a uprobe's file */
 			a.exclude_kernel = a.exclude_hv = e->exclude_kernel != 0;
 			a.exclude_user = e->exclude_user != 0;
 		} else {

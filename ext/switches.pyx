@@ -15,6 +15,7 @@ cdef extern from "switches.h" nogil:
         uint64_t config, config1, config2
         int exclude_kernel, exclude_user
         char filter[128]
+        char path[256]
         char name[64]
     struct plan:
         event_spec event[8][64]
@@ -135,7 +136,7 @@ cdef class Sealed:
 cdef class Switches:
     """Counts of every task on the machine, from samples at context switches on every CPU that is online.
 
-    events: objects with name, type, config, config1, config2, filter, mode (pmutop.events.Event), a column each; cpu-clock,
+    events: objects with name, type, config, config1, config2, filter, path, mode (pmutop.events.Event), a column each; cpu-clock,
     task-clock and context-switches need no counter. groups: lists of places in `events` that are counted together, taking
     turns every 20 ms (an event may be in several); None = all in one. interval: seconds between two seals.
     kinds: where the cores differ, (CPUs, events) for each kind: the same events in the same order, as that kind counts them.
@@ -373,11 +374,12 @@ cdef put_event(event_spec *spec, event):
     spec.exclude_kernel = event.mode == "u"
     spec.exclude_user = event.mode == "k"
     copy_text(spec.filter, event.filter, 128)
-    copy_text(spec.name, event.name, 64)
+    copy_text(spec.path, event.path, 256)
+    copy_text(spec.name, event.pmu if event.path else event.name, 64)
 
 
 cdef copy_text(char *place, str text, Py_ssize_t size):
-    cdef bytes raw = text.encode()
+    cdef bytes raw = text.encode(errors="surrogateescape")
     if len(raw) >= size:
         raise ValueError(f"longer than {size - 1} bytes: {text}")
     memset(place, 0, size)

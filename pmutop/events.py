@@ -18,7 +18,8 @@ TIERS = ("hardware", "simulated", "software")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One column of counts. `type`, `config*` are perf_event_attr's own fields; `filter` is a tracepoint filter."""
+    """One column of counts. `type`, `config*` are perf_event_attr's own fields; `filter` is a tracepoint filter; `path` the
+    file of a uprobe, to which config1 points when it is opened (config2 is the offset in it)."""
 
     name: str
     unit: str
@@ -28,6 +29,7 @@ class Event:
     config1: int = 0
     config2: int = 0
     filter: str = ""
+    path: str = ""
     pmu: str = ""
     mode: str = ""  # 'u': in user mode only, 'k': in the kernel only, '': in both
     trust: str = "counted"  # counted | modelled; behind it what `pmutop validate` found here

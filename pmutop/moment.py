@@ -93,7 +93,7 @@ class Rank(NamedTuple):
 
 
 #: The resources that a verdict is given for, in the order of columns and JSON keys.
-RESOURCES = ("core", "smt", "llc", "memory")
+RESOURCES = ("core", "smt", "llc", "memory", "progress")
 UNSEEN = Resource(None, None, None)
 
 
@@ -102,6 +102,7 @@ class Interference(NamedTuple):
     smt: Resource
     llc: Resource
     memory: Resource
+    progress: Resource  # no resource of its own: slowed per CPU second by any of them, told by --progress
     antagonist: Antagonist | None
 
 

@@ -88,6 +88,7 @@ class Header:
     interval: float  # asked for, seconds
     events: tuple[Event, ...]
     absent: dict[str, str] = field(default_factory=dict)  # event name -> why it cannot be counted here
+    progress: str = ""  # the event that tells progress (--progress), "" where none was named
 
 
 @dataclass(frozen=True)

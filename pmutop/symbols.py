@@ -29,6 +29,8 @@ class Functions:
     @classmethod
     def of(cls, found: list[tuple[int, int, str]]) -> Functions:
         """From (start, size, name) in any order; size 0 = up to the next one."""
+        if not found:
+            return cls()
         rows = sorted(set(found))
         starts = [row[0] for row in rows]
         following = starts[1:] + [1 << 64]
@@ -88,6 +90,15 @@ class ElfFile:
             if start <= offset < start + size:
                 return self.functions.at(offset - start + address)
         return ""
+
+    def offset(self, function: str) -> int | None:
+        """Where in the file a function begins; None if the file has no such function."""
+        if function in self.functions.names:
+            begins = self.functions.starts[self.functions.names.index(function)]
+            for start, address, size in self.segments:
+                if address <= begins < address + size:
+                    return begins - address + start
+        return None
 
 
 class Symbols:

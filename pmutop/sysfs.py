@@ -1,7 +1,7 @@
 """Event names that this machine defines: PMUs and their terms in sysfs, tracepoints in tracefs, raw codes.
 
 Accepted: generic perf names (`cycles`, `LLC-load-misses`), our tracepoint names (`syscalls`), `rHEX`, `system:tracepoint`,
-`pmu/event/`, `pmu/term=value,term/`, the vendor's own names (`MEM_LOAD_RETIRED.L2_MISS`, libpfm's `skx::...`); and, as in
+`pmu/event/`, `pmu/term=value,term/`, `/file:function` (its calls, by a uprobe), the vendor's own names (`MEM_LOAD_RETIRED.L2_MISS`, libpfm's `skx::...`); and, as in
 perf, `:u` or `:k` behind a name (`u` or `k` behind the last slash) for one mode only. Formats: Documentation/ABI/testing/sysfs-bus-event_source-devices-{format,events}.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,8 @@ def resolve(name: str, root: str = "/") -> Event:
 
     Raises UsageError for a name nobody knows (with the nearest ones), NoPermission where tracefs may not be read.
     """
+    if name.startswith("/"):
+        return uprobe(name, root)
     if match := re.fullmatch(r"(.+/|.+:)([uk])", name):
         return replace(resolve(match[1].removesuffix(":"), root), name=name, mode=match[2])
     if name in events.TRACEPOINTS:
@@ -108,6 +111,28 @@ def tracepoint(name: str, root: str = "/") -> Event:
     except PermissionError:
         raise NoPermission(f"tracepoint {name}: its id is not readable", "run as root") from None
     return Event(name, "count", "software", events.TRACEPOINT, number)
+
+
+def uprobe(name: str, root: str = "/") -> Event:
+    """`/file:function`: the calls of a function, of every process that runs that file (uprobe PMU: kernel/events/core.c,
+    perf_uprobe; config1 points to the path, config2 is the offset)."""
+    from pmutop.symbols import ElfFile
+
+    path, _, function = name.rpartition(":")
+    kind = pmus(root).get("uprobe")
+    if kind is None:
+        raise UsageError(f"{name}: this kernel does not count calls of functions", "name a tracepoint")
+    if not path or not os.access(path, os.R_OK):
+        raise UsageError(f"{name}: cannot read the file", "write it as /path/to/program:function")
+    file = ElfFile(path)
+    offset = file.offset(function)
+    if offset is None:
+        near = difflib.get_close_matches(function, file.functions.names, 3)
+        known = (
+            "did you mean " + " or ".join(near) + "?" if near else "see what `nm` lists; it may be stripped"
+        )
+        raise UsageError(f"{path} has no function '{function}'", known)
+    return Event(name, "count", "software", kind, config2=offset, path=path, pmu="uprobe")
 
 
 def pmus(root: str = "/") -> dict[str, int]:

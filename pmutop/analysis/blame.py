@@ -42,6 +42,7 @@ RESOURCES = {
     "smt": Resource(adds_up=False, beside=True),
     "llc": Resource(adds_up=False, beside=False),
     "memory": Resource(adds_up=False, beside=False),
+    "progress": Resource(adds_up=False, beside=False),
 }
 
 

@@ -42,6 +42,11 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
         help="sizes and ways that --source simulated models (default: this machine's)",
     )
     parser.add_argument("--events", metavar="A,B,...", help="perf events to count instead of the default set")
+    parser.add_argument(
+        "--progress",
+        metavar="EVENT",
+        help="an event that tells progress, a tracepoint or /program:function: its rate per CPU second shows who is slowed",
+    )
 
 
 def add_view_options(parser: argparse.ArgumentParser, threads: bool = True) -> None:
@@ -147,19 +152,20 @@ def choose_source(options: argparse.Namespace) -> Source:
     if options.source == "simulated":
         return open_simulated(options)
     names = split_events(options.events) if options.events else None
+    progress = options.progress or ""
     why = ""
     if options.source in ("auto", "system"):
         from pmutop.sources.system import SystemSource
 
         try:
-            return SystemSource(options.interval, names, budget=options.budget)
+            return SystemSource(options.interval, names, budget=options.budget, progress=progress)
         except UsageError:
             raise  # an event that does not exist is no matter of the reader
         except PmutopError as error:
             if options.source == "system":
                 raise
             why = f"one group per task that runs; {error}"
-    return AttachSource(options.interval, names, why)
+    return AttachSource(options.interval, names, why, progress)
 
 
 def open_simulated(options: argparse.Namespace) -> Source:
@@ -170,6 +176,8 @@ def open_simulated(options: argparse.Namespace) -> Source:
             "--source simulated runs a command, and there is none",
             "for instance pmutop --source simulated -- ./program",
         )
+    if options.progress:
+        raise UsageError("--progress: a simulated program has no speed", "count it with another --source")
     if options.events:
         raise UsageError("--events: a simulator counts what it counts", "leave --events out")
     return SimulatedSource(options.interval, parse_caches(options.caches.lower()) if options.caches else None)

@@ -56,7 +56,7 @@ class Engine:
         self.svms = [
             InterferenceModel(bundle, header) for bundle in bundles if bundle.card["kind"] == "linear"
         ]
-        self.neighbours = Neighbours(self.run_time, self.run_delay)
+        self.neighbours = Neighbours(header)
         self.before: dict | None = None
 
     def moments(self, source: Source) -> Iterator[Moment]:
@@ -96,7 +96,9 @@ class Engine:
             for svm in self.svms:
                 found = zip(judged.tolist(), svm.judge(*taken), strict=True)
                 interference.update((row, verdict) for row, verdict in found if stuck[row])
-        if not is_first:
+        if is_first:
+            self.neighbours.begin(raw)
+        else:
             self.neighbours.add(raw, roster, interference)
         return Moment(
             header=self.header,

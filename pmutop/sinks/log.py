@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import BinaryIO
 
 from pmutop.bundle import Bundle
-from pmutop.moment import QUALITIES, RESOURCES, Interference, Moment, Rank, Resource
+from pmutop.moment import QUALITIES, RESOURCES, UNSEEN, Interference, Moment, Rank, Resource
 from pmutop.selection import Selection
 from pmutop.slices import Header
 
@@ -105,7 +105,11 @@ def rank_line(rank: Rank, per_thread: bool = False) -> dict:
 def interference(found: Interference | None) -> dict | None:
     if found is None:
         return None
-    line: dict = {name: resource(getattr(found, name)) for name in RESOURCES}
+    line: dict = {
+        name: resource(getattr(found, name))
+        for name in RESOURCES
+        if name != "progress" or found.progress != UNSEEN  # only where --progress tells it
+    }
     who = found.antagonist
     line["antagonist"] = who and {
         "pid": who.pid,

@@ -80,7 +80,8 @@ PROCESS = record(
                 {"type": "null"},
                 record(
                     {name: RESOURCE for name in RESOURCES}
-                    | {"antagonist": {"anyOf": [{"type": "null"}, ANTAGONIST]}}
+                    | {"antagonist": {"anyOf": [{"type": "null"}, ANTAGONIST]}},
+                    optional=("progress",),
                 ),
             ]
         },

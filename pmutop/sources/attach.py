@@ -24,6 +24,7 @@ from pmutop.slices import Born, Exited, Header, RawSlice, Record, Renamed, Task
 from pmutop.sources import cores, machine
 from pmutop.sources.budget import fitting
 from pmutop.sources.identity import Users, cgroup_of, cmdline_of
+from pmutop.sources.quotas import Quotas
 from pmutop.sysfs import resolve
 from pmutop.topology import Pmu
 
@@ -33,6 +34,8 @@ SOFTWARE_EVENTS = ("task-clock", "cpu-migrations", "syscalls", "futex-calls", "f
 HARDWARE_EVENTS = ("cycles", "instructions", "branch-misses", "cache-misses", "cache-references", "branches",
                    "L1-dcache-load-misses", "stalled-cycles-backend")  # fmt: skip
 
+TOGETHER = 64  # members of a group at most (pmutop._perf)
+
 #: Descriptors left for everything else: files, the terminal, sockets.
 RESERVE = 512  # or a quarter of the limit where that is less
 
@@ -41,15 +44,17 @@ class AttachSource:
     """A Source of RawSlices by attaching (see slices.Source).
 
     interval: seconds. names: events asked for; None = the default sets, of which what this machine refuses is left out
-    (Header.absent says why); an event asked for by name that cannot be counted is an error.
+    (Header.absent says why); an event asked for by name that cannot be counted is an error. progress: an event beside them.
     """
 
-    def __init__(self, interval: float = 0.4, names: list[str] | None = None, why: str = "") -> None:
+    def __init__(
+        self, interval: float = 0.4, names: list[str] | None = None, why: str = "", progress: str = ""
+    ) -> None:
         self.interval = int(interval * 1e9)
         limit = raise_descriptor_limit()
         reserve = min(RESERVE, limit // 4)
         pmus = cores.kinds()
-        groups, absent = choose_groups(names, pmus)
+        groups, absent = choose_groups(names, pmus, progress)
         counted = [event for group in groups for event in group]
         self.groups, places = opened_groups(groups, pmus)
         self.hot: OrderedDict[int, list[Group]] = OrderedDict()  # by slot, the least recently run first
@@ -71,6 +76,7 @@ class AttachSource:
         self.known: dict[tuple[int, int], Task] = {}  # by (pid, tid): from the reader that went before
         self.starved = 0
         self.users = Users()
+        self.quotas = Quotas()
         self.header = Header(
             version=__version__,
             host=machine.host(),
@@ -81,6 +87,7 @@ class AttachSource:
             interval=interval,
             events=self.events,
             absent=absent,
+            progress=progress,
         )
 
     def __iter__(self) -> Iterator[RawSlice]:
@@ -111,7 +118,11 @@ class AttachSource:
         return self.scanner.blocks()
 
     def totals(self) -> dict:
-        return machine.totals() | {"lost": 0, "attached": len(self.hot), "starved": self.starved}
+        return (
+            machine.totals()
+            | self.quotas.read()
+            | {"lost": 0, "attached": len(self.hot), "starved": self.starved}
+        )
 
     def take_over(self, known: dict[tuple[int, int], Task], next_ref: int) -> None:
         """Go on where another reader stopped: tasks by (pid, tid) keep their refs, new ones start at `next_ref`."""
@@ -230,13 +241,14 @@ def opened_groups(
 
 
 def choose_groups(
-    names: list[str] | None, pmus: Sequence[Pmu] = ()
+    names: list[str] | None, pmus: Sequence[Pmu] = (), progress: str = ""
 ) -> tuple[list[list[Event]], dict[str, str]]:
     """Groups of events that open here, on ourselves, and why the others do not: (groups, {name: reason}).
 
     pmus: the kinds of cores, where there are several (cores.kinds); an event is one column whatever their number.
 
-    Software events lead a group of their own: mixed with hardware events they would cost a counter's turn.
+    Software events lead a group of their own: mixed with hardware events they would cost a counter's turn. progress: one
+    more event, in a group of its own unless it is counted anyway.
     """
     absent: dict[str, str] = {}
     groups = []
@@ -257,8 +269,14 @@ def choose_groups(
                 absent.update(dropped)
             else:  # asked for, so kept: uncounted until the others let go of the counters
                 groups.extend([event] for event in countable if event.name in dropped)
-        elif countable:
-            groups.append(countable)
+        else:
+            groups.extend(countable[at : at + TOGETHER] for at in range(0, len(countable), TOGETHER))
+    known = {event.name for event in (*PROC_EVENTS, *(event for group in groups for event in group))}
+    if progress and progress not in known:
+        try:
+            groups.append([permitted(resolve(progress), pmus)])
+        except (PmutopError, CountError) as error:
+            raise as_user_error(error, progress) from None
     return groups, absent
 
 

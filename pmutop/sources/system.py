@@ -25,6 +25,7 @@ from pmutop.slices import LEVELS, Header, RawSlice
 from pmutop.sources import cores, machine
 from pmutop.sources.attach import AttachSource, choose_groups, raise_descriptor_limit
 from pmutop.sources.people import People
+from pmutop.sources.quotas import Quotas
 from pmutop.sources.shedding import HANDED_BACK, NO_EVENTS, Budget
 from pmutop.topology import Pmu
 
@@ -36,7 +37,7 @@ WHY = "samples every context switch on every CPU"
 class SystemSource:
     """A Source of RawSlices by sampling context switches (see slices.Source).
 
-    interval: seconds. names: events asked for; None = the default sets. budget: share of one CPU that we ourselves may take
+    interval: seconds. names: events asked for; None = the default sets; progress: one more. budget: share of one CPU that we ourselves may take
     (0.02 = 2 %) before load is shed. Raises NoPermission where the kernel refuses it, and PmutopError where it cannot do it.
     """
 
@@ -47,18 +48,20 @@ class SystemSource:
         why: str = "",
         budget: float = 0.02,
         periods: int = 65536,
+        progress: str = "",
     ) -> None:
         raise_descriptor_limit()
         self.interval = interval
-        self.names = names
+        self.names, self.progress = names, progress
         pmus = cores.kinds()
-        groups, absent = on_every_core(*choose_groups(names, pmus), pmus, names is not None)
+        groups, absent = on_every_core(*choose_groups(names, pmus, progress), pmus, names is not None)
         groups = [[in_user_mode(event) for event in group] for group in groups]
         self.counted = tuple(event for group in groups for event in group)
         if not self.counted:
             groups, self.counted = [[TASK_CLOCK]], (TASK_CLOCK,)  # the samples tell it anyway
         self.events = PROC_EVENTS + self.counted
         self.budget = Budget(budget)
+        self.quotas = Quotas()
         self.attached: AttachSource | None = None
         self.stopped = False
         self.reading = 0  # ns of CPU that reading has cost in this thread
@@ -95,6 +98,7 @@ class SystemSource:
             interval=interval,
             events=self.events,
             absent=absent,
+            progress=progress,
         )
 
     def __iter__(self) -> Iterator[RawSlice]:
@@ -131,7 +135,7 @@ class SystemSource:
         levels = bytearray(8 * len(LEVELS) * sealed.rows)
         _, renamed, slots = self.scanner.fill(sealed.who, sealed.run, sealed.counts, levels, self.width)
         records = self.people.records(sealed, slots, renamed)
-        totals = machine.totals()
+        totals = machine.totals() | self.quotas.read()
         self.reading += (
             time.thread_time_ns() - began
         )  # what reading costs is what shedding can save: not the screen, not the log
@@ -178,7 +182,7 @@ class SystemSource:
         """The attach reader's slices, numbered on, under the refs that the tasks have already."""
         self.switches.close()
         self.scanner.close()  # its descriptors are the attach reader's now
-        self.attached = AttachSource(self.interval, self.names, self.budget.why)
+        self.attached = AttachSource(self.interval, self.names, self.budget.why, self.progress)
         tasks = self.people.tasks
         self.attached.take_over(
             {(task.pid, task.tid): task for task in tasks.values()}, self.people.last_ref + 1

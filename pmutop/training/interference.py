@@ -44,15 +44,27 @@ def run_of(name: str, part: str, pid: int, numbers: list[int], facts: dict) -> R
     return Run(name, part, pid, numbers[0], numbers[-1], facts)
 
 
-def factors(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
-    """(factor, label) of each run, float64 and int; label 0 = between the bounds, left out of the yes/no."""
-    alone: dict[str, list[float]] = {}
+def place_of(run: Run) -> tuple[str, int]:
+    return run.facts["victim"], run.facts.get("cpus", 1)
+
+
+def times_alone(runs: list[Run]) -> dict[tuple[str, int], list[float]]:
+    """(victim, its CPUs) -> seconds per iteration of its runs alone."""
+    found: dict[tuple[str, int], list[float]] = {}
     for run in runs:
         if run.facts["placement"] == "alone":
-            alone.setdefault(run.facts["victim"], []).append(run.facts["seconds"])
+            found.setdefault(place_of(run), []).append(run.facts["seconds"])
+    return found
+
+
+def factors(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
+    """(factor, label) of each run, float64 and int; label 0 = between the bounds, left out of the yes/no.
+
+    A victim that had two CPUs is compared with itself alone on two (the thesis has a second baseline for PR, too)."""
+    alone = times_alone(runs)
     factor, label = np.full(len(runs), np.nan), np.zeros(len(runs), int)
     for number, run in enumerate(runs):
-        times = alone.get(run.facts["victim"], [])
+        times = alone.get(place_of(run), [])
         if len(times) < 2:
             continue
         mean, sigma = statistics.mean(times), statistics.stdev(times)

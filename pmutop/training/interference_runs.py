@@ -1,7 +1,7 @@
 """Which runs an interference training makes: every application alone, then beside every other, under each placement.
 
-Placements (thesis, section 3.2): `same`, victim and antagonists on one CPU; `apart`, the antagonist on another CPU.
-Mixes besides (nice values, several antagonists, part-time ones) make factors other than 1 and 2, so that severity can be
+Placements (thesis, section 3.2): `same`, victim and antagonists on one CPU; `apart`, the antagonist on another CPU;
+`half`, a victim of several threads on two CPUs, the antagonist on one of them. Mixes besides (nice values, several antagonists, part-time ones) make factors other than 1 and 2, so that severity can be
 learnt. The factor of a run is the victim's time per iteration beside the others over its mean time alone.
 """
 
@@ -12,18 +12,37 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pmutop._perf import CountError
 from pmutop.bundle import Bundle
 from pmutop.errors import PmutopError
-from pmutop.sources.attach import AttachSource
+from pmutop.events import SOFTWARE_IDS
+from pmutop.sources.attach import SOFTWARE_EVENTS, AttachSource, permitted
+from pmutop.sysfs import resolve, tracefs
 from pmutop.training import interference
 from pmutop.training.catalogue import Workload, applications
 from pmutop.training.collect import Collector, Progress
 from pmutop.training.workloads import missing, start
 
-#: The applications of a training in its usual length: matrix multiply, sort, a multithreaded graph kernel, a join.
-USUAL = ("MM-M", "SORT", "PR-2", "JOIN")
-ALONE_REPEATS = 4
+#: The applications of a training in its usual length: matrix multiply in three sizes, sort, page rank, a join, a stream, a
+#: pointer chase, a stencil and a Fourier transform; three of them multithreaded.
+USUAL = ("MM-S", "MM-M", "MM-L", "SORT", "PR-2", "JOIN", "TRIAD", "CHASE", "STENCIL-2", "FFT-2")
+ALONE_REPEATS = 3
+#: How many of the others each victim meets, and in how many mixes.
+PARTNERS, MIXED = 2, 5
 SETTLE = 1
+#: Events of these parts of the kernel are recorded where they may be (tracefs): the space that tables of groups are of.
+SYSTEMS = (
+    "exceptions",
+    "irq",
+    "irq_vectors",
+    "kmem",
+    "lock",
+    "mmap_lock",
+    "raw_syscalls",
+    "sched",
+    "signal",
+    "timer",
+)
 
 #: name of a mix -> what changes: (antagonists, their nice minus the victim's, their duty in %)
 MIXES = {
@@ -43,29 +62,55 @@ class Plan:
 
     victim: Workload
     partner: Workload | None
-    placement: str  # alone | same | apart
+    placement: str  # alone | same | apart | half
     mix: str
     repeat: int
+    wide: bool = False  # the victim has two CPUs
 
     @property
     def name(self) -> str:
-        beside = f"{self.partner.name}|{self.mix}" if self.partner else str(self.repeat)
-        return f"{self.victim.name}|{self.placement}|{beside}"
+        beside = f"{self.partner.name}|{self.mix}" if self.partner else f"{self.repeat}"
+        return f"{self.victim.name}{'|wide' if self.wide else ''}|{self.placement}|{beside}"
 
 
 def plans(chosen: Sequence[Workload], cpus: Sequence[int]) -> Iterator[Plan]:
+    """Every victim alone, then beside `PARTNERS` others in turn (its like among them) under every placement, and in
+    `MIXED` mixes: over all victims every partner and every mix comes equally often."""
+    splits = {one.name: len(cpus) > 1 and "two-cpus" in one.needs for one in chosen}
     for victim in chosen:
-        for repeat in range(ALONE_REPEATS):
-            yield Plan(victim, None, "alone", "", repeat)
+        for wide in (False, True)[: 1 + splits[victim.name]]:
+            for repeat in range(ALONE_REPEATS):
+                yield Plan(victim, None, "alone", "", repeat, wide)
     for at, victim in enumerate(chosen):
-        for number, partner in enumerate(chosen):
+        for step in range(min(PARTNERS, len(chosen))):
+            partner = chosen[(at + step * (1 + len(chosen) // 3)) % len(chosen)]
             yield Plan(victim, partner, "same", "even", 0)
             if len(cpus) > 1:
                 yield Plan(victim, partner, "apart", "even", 0)
-            # two mixes a pair, in turn: all of them for every victim, not all of them for every pair
-            for step in range(2):
-                mix = list(MIXES)[1 + (at + 2 * number + step) % (len(MIXES) - 1)]
-                yield Plan(victim, partner, "same", mix, 0)
+            if splits[victim.name]:
+                yield Plan(victim, partner, "half", "even", 0, wide=True)
+        for step in range(min(MIXED, len(chosen))):
+            partner = chosen[(at + 1 + 2 * step) % len(chosen)]
+            mix = list(MIXES)[1 + (at + step) % (len(MIXES) - 1)]
+            yield Plan(victim, partner, "same", mix, 0)
+
+
+def every_event() -> list[str]:
+    """The software events and the tracepoints of `SYSTEMS` that may be counted here; dead ones too, as in the thesis."""
+    folder = tracefs()
+    points = [
+        f"{system}:{point.name}"
+        for system in SYSTEMS
+        for point in (sorted((folder / "events" / system).glob("*/")) if folder else ())
+    ]
+    found = []
+    for name in (*SOFTWARE_EVENTS, *SOFTWARE_IDS, *points):
+        try:
+            permitted(resolve(name))
+        except (PmutopError, CountError):
+            continue
+        found.append(name)
+    return list(dict.fromkeys(found))
 
 
 def collect(folder: Path, cpus: Sequence[int], slices: int, only: str, say: Callable[[str], None]) -> None:
@@ -75,7 +120,7 @@ def collect(folder: Path, cpus: Sequence[int], slices: int, only: str, say: Call
         for one in applications()
         if (only in one.name if only else one.name in USUAL) and not missing(one, cpus)
     ]
-    with Collector(AttachSource, folder) as collector:
+    with Collector(lambda: AttachSource(names=every_event()), folder) as collector:
         done = {run.name for run in collector.done}
         wanted = [plan for plan in plans(chosen, cpus) if plan.name not in done]
         progress = Progress(len(wanted), say)
@@ -87,7 +132,9 @@ def collect(folder: Path, cpus: Sequence[int], slices: int, only: str, say: Call
 def per_iteration(collector: Collector, plan: Plan, cpus: Sequence[int], slices: int) -> float:
     """Make one run; returns the victim's seconds per iteration."""
     count, nicer, duty = MIXES.get(plan.mix, (0, 0, 100))
-    here, there = [cpus[0]], [cpus[-1]] if plan.placement == "apart" else [cpus[0]]
+    here, there = [cpus[0]], [cpus[0] if plan.placement == "same" else cpus[-1]]
+    if plan.wide:
+        here = [cpus[0], cpus[-1]]
     length = (slices + SETTLE + 1) * collector.source.header.interval
     with contextlib.ExitStack() as running:
         if plan.partner is not None:
@@ -111,6 +158,7 @@ def per_iteration(collector: Collector, plan: Plan, cpus: Sequence[int], slices:
         "partner": plan.partner.name if plan.partner else "",
         "placement": plan.placement,
         "mix": plan.mix,
+        "cpus": len(here),
         "seconds": seconds,
     }
     collector.note(interference.run_of(plan.name, collector.part, victim.pid, numbers, facts))

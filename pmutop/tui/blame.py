@@ -6,6 +6,7 @@ from pmutop import units
 from pmutop.tui.columns import harms
 from pmutop.tui.history import Row
 from pmutop.tui.lines import Line
+from pmutop.tui.placement import advice
 from pmutop.tui.state import State
 
 
@@ -16,7 +17,7 @@ def blame(state: State, width: int) -> list[Line]:
     pairs = []
     for index, verdicts in moment.interference.items():
         for name, factor in harms(Row(moment, index)):
-            pairs.append((factor or 1.0, name, moment.tasks[index], verdicts.antagonist))
+            pairs.append((factor or 1.0, name, index, verdicts.antagonist))
     if not pairs:
         unseen = all(v[0].verdict is None for v in moment.interference.values())
         text = (
@@ -33,7 +34,8 @@ def blame(state: State, width: int) -> list[Line]:
             ("suspect: what the victim suffers while it rests -> while it runs", "strong"),
         ]
     ]
-    for factor, name, task, other in sorted(pairs, key=lambda pair: -pair[0]):
+    for factor, name, index, other in sorted(pairs, key=lambda pair: -pair[0]):
+        task = moment.tasks[index]
         line: Line = [
             (units.fit(f"{units.clean_text(task.comm)} {task.pid}", 29) + " ", ""),
             (units.fit(units.factor(factor), 8), "bad"),
@@ -50,4 +52,5 @@ def blame(state: State, width: int) -> list[Line]:
                 ),
             ]
         lines.append(line)
+        lines += [[(f"    {text}"[:width], "quiet")] for text in advice(moment, index)]
     return lines

@@ -16,6 +16,7 @@ from pmutop.tui.frame import shares
 from pmutop.tui.hot import Functions
 from pmutop.tui.inputs import Inputs
 from pmutop.tui.past import Past
+from pmutop.tui.placement import separation
 from pmutop.tui.state import Menu, Prompt, State
 
 #: What the command may hand in: name -> arguments and result. Each returns '' or a line that says what went wrong.
@@ -304,6 +305,26 @@ class Deeds(Inputs, Past, Functions, Folding):
             self.act("affinity")
         elif targets:
             self.state.prompt = Prompt("CPUs (0,2-3)", choose)
+
+    def do_separate(self) -> None:
+        """Offer to move the antagonist of the process under the cursor to another CPU; nothing is done unless chosen."""
+        row = self.state.current()
+        found = separation(row.moment, row.index) if row is not None and not is_head(row) else None
+        if found is None:
+            self.state.message = "nobody is named who slows this process"
+        elif not found.cpus:
+            self.state.message = found.why
+        elif "affinity" not in self.actions:
+            self.act("affinity")
+        else:
+            choices = [("leave it where it is", False), (units.clean_text(found.commands[0]), True)]
+
+            def move(wanted: bool) -> None:
+                if wanted and self.act("affinity", found.task, set(found.cpus)):
+                    self.state.message = f"done: {found.commands[0]}"
+
+            whom = units.clean_text(f"{found.task.comm} {found.task.pid}")
+            self.state.menu = Menu(f"Move {whom} away?", choices, move)
 
     def do_repaint(self) -> None:
         self.repaint()

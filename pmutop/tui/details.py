@@ -108,6 +108,8 @@ def interference(row: Row, width: int) -> list[Line]:
         return []
     line: Line = [("slowed at  ", "")]
     for name, resource in zip(RESOURCES, verdicts):
+        if name == "progress" and resource.verdict is None:
+            continue  # not asked for
         line += [(f"{name} ", ""), resource_words(resource), ("  ", "")]
     lines = [[], line]
     other = verdicts.antagonist

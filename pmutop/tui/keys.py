@@ -76,6 +76,7 @@ KEYS = (
     Key(("space",), "tag", "Space", "", "tag this process; U takes all tags off"),
     Key(("U",), "untag", "U", "", "take all tags off"),
     Key(("a",), "affinity", "a", "", "choose the CPUs this process may run on"),
+    Key(("S",), "separate", "S", "", "move the one who slows this process to another CPU, when confirmed"),
     Key(("z", "Z"), "pause", "Z", "", "hold the screen; sampling goes on"),
     Key(("comma",), "back", ",", "", "one slice back in time (the whole screen goes back)"),
     Key(("full_stop",), "forward", ".", "", "one slice forward"),

@@ -56,7 +56,7 @@ def test_since_is_when_it_began():
 
 
 def test_every_word_is_compared():
-    slow = Interference(Resource(True, 2.5, 1.0), UNSEEN, Resource(True, 1.5, 1.0), UNSEEN, None)
+    slow = Interference(Resource(True, 2.5, 1.0), UNSEEN, Resource(True, 1.5, 1.0), UNSEEN, UNSEEN, None)
     one = moment(
         0,
         {0: "P_OS_Fork"},

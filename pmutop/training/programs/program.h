@@ -324,8 +324,9 @@ SHARED bool going(struct worker *worker)
 /* All workers wait here for one another. */
 SHARED void meet(void) { pthread_barrier_wait(&program.common->barrier); }
 
-/* True for all workers or for none, at the start of each iteration; one unit of work. */
-SHARED bool iteration(struct worker *worker)
+/* True for all workers or for none, at the start of each iteration; one unit of work. Never inlined: a uprobe on it tells
+ * progress (pmutop --progress /path/app_chase:iteration). */
+SHARED __attribute__((noinline)) bool iteration(struct worker *worker)
 {
     struct common *common = program.common;
     pace(worker, clock_of(CLOCK_MONOTONIC));

@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, BinaryIO
 
 from pmutop.bundle import Bundle
@@ -108,8 +109,6 @@ def write_log(
     from pmutop.sinks.log import FORMATS
 
     recorder = None if replayed else recorder_of(options, source.header)
-    hot, places = open_hot(options, source)
-    stream = open_output(options)
     logs = []
 
     def sink_of(header: Header, bundles: list[Bundle]) -> Sink:
@@ -124,21 +123,26 @@ def write_log(
 
         return sink
 
-    try:
-        code = judge(options, source, chosen, launched, sink_of, recorder and recorder.write, hooks)
-        if hot:
-            logs[0].write(hot.lines())
-        return code
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise PmutopError(f"cannot write {options.output or 'stdout'}: {error.strerror}") from None
+    with ExitStack() as stack:
+        hot, places = open_hot(options, source, stack)
+        stream = open_output(options)
+        try:
+            code = judge(options, source, chosen, launched, sink_of, recorder and recorder.write, hooks)
+            if hot:
+                logs[0].write(hot.lines())
+            return code
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise PmutopError(f"cannot write {options.output or 'stdout'}: {error.strerror}") from None
 
 
 def open_hot(
-    options: argparse.Namespace, source: Source
+    options: argparse.Namespace, source: Source, stack: ExitStack
 ) -> tuple[Hot | None, Callable[[], list[tuple[int, int]]]]:
-    """What --hot takes: the one that joins, and where (pid, address) samples come from; (None, ...) without --hot."""
+    """What --hot takes: the one that joins, and where (pid, address) samples come from; (None, ...) without --hot.
+
+    What must be opened for it is closed with `stack`."""
     if not getattr(options, "hot", False):
         return None, list
     from pmutop.pipeline.hot import Hot
@@ -149,7 +153,7 @@ def open_hot(
         return Hot(), source.places
     from pmutop.sources.sampling import Sampling
 
-    return Hot(), Sampling().places
+    return Hot(), stack.enter_context(closing(Sampling())).places
 
 
 def open_output(options: argparse.Namespace) -> BinaryIO:

@@ -100,7 +100,7 @@ class KeyEventTree:
     def fit(self, X: np.ndarray, y: np.ndarray) -> KeyEventTree:
         self.names = key_events(X, y, self.all, self.keep) if self.keep else self.all
         self.columns = [self.all.index(name) for name in self.names]
-        self.tree = C45Tree(min_leaf=LEAST_LEAF).fit(X[:, self.columns], y)
+        self.tree = C45Tree(min_leaf=LEAST_LEAF, middle=True).fit(X[:, self.columns], y)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -179,7 +179,7 @@ def make_bundle(
         "seed": SEED,
         "versions": {"pmutop": __version__, "numpy": np.__version__, "python": platform.python_version()},
         "trained": time.strftime("%Y-%m-%d"),
-        "command": f"pmutop train fingerprints --tier {tier.name}",
+        "command": f"pmutop train fingerprints --tier {tier.name} --slices {rows.runs[0].last - rows.runs[0].first + 1}",
         "recordings": hashes(folder),
         "runs": len(rows.runs),
         "rows": len(data.y),

@@ -117,9 +117,9 @@ def simulated(caches: Caches | None = None) -> tuple[Workload, ...]:
             for options in BUILDS:
                 rows += _fingerprint(kind, program, body, "CPU", options, 0)
             for at, (level, sizes) in enumerate(levels.items()):
-                if kind == "branch" and level != "L2":  # beside a stream: eight to a line of 64 bytes
+                if kind == "branch" and level != "L2":  # beside a stream: two to a line of 64 bytes
                     options, size = BUILDS[(place + at) % len(BUILDS)], sizes[(place + at) % len(sizes)]
-                    more = ("--step", "8")
+                    more = ("--step", "32")
                     rows += _fingerprint(
                         kind, program, body, "CPU", options, size, more, healthy=f"N_Mem_{level}"
                     )

@@ -18,7 +18,7 @@ class Tier:
     required, optional: features; without the events of a required one the model is refused, those of an optional one
     may be missing. plain: the feature that says whether the optional events were counted; a training row then counts a
     second time without them ("" where there are none). keep: how many key events are chosen from the features (0: all
-    stay). groups: what whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view:
+    stay). least_leaf: rows of a leaf, more than one run gives: no rule for a single run. groups: what whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view:
     class of a workload and its row's label}. admit_by: workloads of one such name are admitted together, by the first. together: how many workloads may run at a time, for each CPU.
     """
 
@@ -27,6 +27,7 @@ class Tier:
     optional: tuple[str, ...]
     plain: str
     keep: int
+    least_leaf: int
     texts: dict[str, str]
     advice: dict[str, str]
     blind: tuple[str, ...]
@@ -96,6 +97,7 @@ SOFTWARE = Tier(
     optional=FROM_PERF,
     plain="counted=syscalls",
     keep=0,
+    least_leaf=10,  # 4 slices, each with and without the optional events
     texts=SOFTWARE_LABELS,
     advice=SOFTWARE_ADVICE,
     blind=(
@@ -194,6 +196,7 @@ SIMULATED = Tier(
     optional=(),
     plain="",
     keep=0,
+    least_leaf=5,
     texts=HARDWARE_LABELS,
     advice=SIMULATED_ADVICE,
     blind=(

@@ -6,9 +6,9 @@
 static const char *const bodies[] = {"quad", "quotient", "polynomial", "sine", "logarithm", "denormal", NULL};
 static int body;
 
-/* The formula once for each type; the factors are volatile so that it is not folded away. Four values side by side: the
+/* The formula once for each type; the factors are volatile so that it is not folded away. Eight values side by side: the
  * hardware's own floating point must not wait for itself, that is RS's pathology. */
-#define FOUR(step) step(a); step(b); step(c); step(d)
+#define EIGHT(step) step(a); step(b); step(c); step(d); step(e); step(f); step(g); step(h)
 #define QUAD(x) x = x * factor + term
 #define QUOTIENT(x) x = one / (x + one)
 #define POLYNOMIAL(x) t = x + (double)(i & 7), x = ((c3 * t + c2) * t + c1) * t + c0
@@ -18,10 +18,11 @@ static int body;
     {                                                                                                         \
         constants;                                                                                            \
         type a = x, b = x + (type)0.1, c = x + (type)0.2, d = x + (type)0.3;                                  \
-        for (int i = 0; i < CHUNK; i += 4) {                                                                  \
-            FOUR(step);                                                                                       \
+        type e = x + (type)0.4, f = x + (type)0.5, g = x + (type)0.6, h = x + (type)0.7;                      \
+        for (int i = 0; i < CHUNK; i += 8) {                                                                  \
+            EIGHT(step);                                                                                      \
         }                                                                                                     \
-        return a + b + c + d;                                                                                 \
+        return a + b + c + d + e + f + g + h;                                                                 \
     }
 #define FORMULAS(name, type)                                                                                  \
     LOOP(name##_quad, type, QUAD, volatile type factor = (type)0.75; volatile type term = (type)0.25)         \

@@ -17,7 +17,7 @@ from pmutop.sources.simulated import SimulatedSource
 from pmutop.training.catalogue import simulated
 from pmutop.training.workloads import build, start
 
-PHASES = Path(__file__).parent.parent / "programs" / "phases.c"
+PHASES = Path(__file__).parent / "phases.c"
 FOLDER = bundle.SHIPPED / "simulated-fingerprints"
 
 

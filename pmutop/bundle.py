@@ -84,32 +84,56 @@ class Bundle:
         except (ValueError, OSError, KeyError) as error:
             raise BadInput(f"model {self.name}: {path} is not a plain .npz ({error})") from None
 
-    def refusal(self, header: Header) -> str | None:
-        """Why this model may not judge the slices of a source; None if it may."""
-        columns = {event.name for event in header.events}
-        missing = [name for name in self.card["required"] if name not in columns]
+    def of_another_tier(self, header: Header) -> str | None:
+        """Simulated counters and the machine's own are never judged by the other's models: why, or None."""
         if self.tier == "simulated" and header.source != "simulated":
             return "it knows simulated counters only"
         if self.tier != "simulated" and header.source == "simulated":
             return f"it knows {self.tier} counters, these are simulated"
+        return None
+
+    def refusal(self, header: Header) -> str | None:
+        """Why this model may not judge the slices of a source; None if it may."""
+        columns = {event.name for event in header.events}
+        missing = [name for name in self.card["required"] if name not in columns]
+        if why := self.of_another_tier(header):
+            return why
         if missing:
             return f"it needs {', '.join(missing)}, not counted here"
-        return self.foreign(header.machine.get("processor", ""))
+        return self.foreign(header.machine)
 
-    def foreign(self, processor: str) -> str | None:
-        """Why a processor's counters are not what this model learnt (topology.processor); None if they are.
+    def foreign(self, machine: dict) -> str | None:
+        """Why a machine's counters are not what this model learnt (sources.machine.describe); None if they are.
 
-        Counters mean the same on every machine of one vendor, family and model, however it is called or clocked.
+        Hardware counters mean the same on every machine of one vendor, family and model, however it is called or
+        clocked; simulated ones wherever instructions are the same and there are as many levels of caches, of any size.
         """
-        learnt = self.card["machine"].get("processor", "")
-        if self.tier != "hardware" or (learnt and learnt == processor):
-            return None
-        name = self.card["machine"].get("model", "?")
-        return f"it was trained on {name} ({learnt or 'its card does not say which processor'}), not on {processor or 'this'}"
+        learnt = self.card["machine"]
+        if self.tier == "hardware":
+            ours, theirs = learnt.get("processor", ""), machine.get("processor", "")
+            if not ours or ours != theirs:
+                return (
+                    f"it was trained on {learnt.get('model', '?')} ({ours or 'its card does not say which processor'}), "
+                    f"not on {theirs or 'this'}"
+                )
+        if self.tier == "simulated":
+            ours, theirs = learnt.get("architecture"), machine.get("architecture")
+            if ours != theirs:
+                return f"it was trained on instructions of {ours}, not of {theirs}"
+            ours, theirs = cache_levels(learnt), cache_levels(machine)
+            if ours != theirs and theirs:  # known once the simulator's caches are
+                return f"it was trained on caches {' '.join(ours)}, here are {' '.join(theirs)}"
+        return None
 
     def label_card(self, label: str) -> dict:
         """The card's entry of one label: label, text, advice, needs, normal, ...; {} if it has none."""
         return next((entry for entry in self.card["labels"] if entry["label"] == label), {})
+
+
+def cache_levels(machine: dict) -> list[str]:
+    """Names of the caches that the simulator models, [] where a machine's description has none."""
+    sizes = machine.get("simulated") or {}
+    return sorted(name for name, size in sizes.items() if isinstance(size, list) and size[0])
 
 
 def read(folder: Path) -> Bundle:
@@ -191,7 +215,7 @@ def cards(place: Path) -> list[Path]:
 
 
 def fitting(header: Header, named: list[str] | None = None) -> tuple[list[Bundle], list[str]]:
-    """The bundles that may judge this source's slices, and why the others may not.
+    """The bundles that may judge this source's slices, and why the others of its tier may not.
 
     named: names or folders given by the user; one that does not fit is then an error, not a note.
     """
@@ -207,7 +231,12 @@ def fitting(header: Header, named: list[str] | None = None) -> tuple[list[Bundle
     bundles, problems = installed()
     refusals = {bundle.name: bundle.refusal(header) for bundle in bundles}
     usable = [bundle for bundle in bundles if refusals[bundle.name] is None]
-    return usable, problems + [f"model {name} is not used: {why}" for name, why in refusals.items() if why]
+    notes = [
+        f"model {bundle.name} is not used: {refusals[bundle.name]}"
+        for bundle in bundles
+        if refusals[bundle.name] and not bundle.of_another_tier(header)
+    ]
+    return usable, problems + notes
 
 
 def left_to_rules(header: Header, bundles: list[Bundle]) -> bool:

@@ -7,6 +7,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -113,9 +114,6 @@ def write_log(
     from pmutop.sinks.log import FORMATS
 
     recorder = None if replayed else recorder_of(options, source.header)
-    hot, places = open_hot(options, source)
-    ranker = open_ranker(options, source.header)
-    stream = open_output(options)
     logs: list = []
     last: Moment | None = None
 
@@ -135,38 +133,43 @@ def write_log(
 
         return sink
 
-    try:
-        stopper = Stopper(source)
-        code = judge(options, source, chosen, launched, sink_of, recorder and recorder.write, hooks, stopper)
-        if ranker and last:
-            logs[0].write(logs[0].rank_lines(ranker.last(last, over=lambda: stopper.signal is not None)))
-        if hot:
-            logs[0].write(hot.lines())
-        return code
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise PmutopError(f"cannot write {options.output or 'stdout'}: {error.strerror}") from None
-    finally:
-        if ranker:
-            ranker.close()
+    with ExitStack() as stack:
+        hot, places = open_hot(options, source, stack)
+        ranker = open_ranker(options, source.header, stack)
+        stream = open_output(options)
+        try:
+            stopper = Stopper(source)
+            code = judge(
+                options, source, chosen, launched, sink_of, recorder and recorder.write, hooks, stopper
+            )
+            if ranker and last:
+                logs[0].write(logs[0].rank_lines(ranker.last(last, over=lambda: stopper.signal is not None)))
+            if hot:
+                logs[0].write(hot.lines())
+            return code
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise PmutopError(f"cannot write {options.output or 'stdout'}: {error.strerror}") from None
 
 
-def open_ranker(options: argparse.Namespace, header: Header) -> Ranker | None:
-    """What --rank takes; its worker is started when the first process has slices enough."""
+def open_ranker(options: argparse.Namespace, header: Header, stack: ExitStack) -> Ranker | None:
+    """What --rank takes, closed with `stack`; its worker is started when the first process has slices enough."""
     if not getattr(options, "rank", False):
         return None
     from pmutop.pipeline.ranking import Ranker
 
     if options.format != "jsonl":
         raise UsageError("--rank goes with --format jsonl")
-    return Ranker(header, options.target, always=True)
+    return stack.enter_context(closing(Ranker(header, options.target, always=True)))
 
 
 def open_hot(
-    options: argparse.Namespace, source: Source
+    options: argparse.Namespace, source: Source, stack: ExitStack
 ) -> tuple[Hot | None, Callable[[], list[tuple[int, int]]]]:
-    """What --hot takes: the one that joins, and where (pid, address) samples come from; (None, ...) without --hot."""
+    """What --hot takes: the one that joins, and where (pid, address) samples come from; (None, ...) without --hot.
+
+    What must be opened for it is closed with `stack`."""
     if not getattr(options, "hot", False):
         return None, list
     from pmutop.cli.spots import places_of
@@ -174,7 +177,8 @@ def open_hot(
 
     if options.format != "jsonl":
         raise UsageError("--hot goes with --format jsonl")
-    places, _ = places_of(source)
+    places, close = places_of(source)
+    stack.callback(close)
     return Hot(), places
 
 

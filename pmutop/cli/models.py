@@ -10,7 +10,7 @@ from pathlib import Path
 from pmutop import bundle
 from pmutop.bundle import Bundle
 from pmutop.errors import BadInput, PmutopError, UsageError
-from pmutop.topology import processor
+from pmutop.sources.machine import describe
 
 ACTIONS = ("list", "verify", "install", "remove", "show")
 
@@ -44,8 +44,8 @@ def list_all(options: argparse.Namespace) -> int:
             f"{one.name}  ({card['tier']}, {card['kind']}; trained {card.get('trained', '?')} on {card['machine'].get('model', '?')})"
         )
         print(f"    {one.folder}")
-        if why := one.foreign(processor()):
-            print(f"    not used on this processor: {why}")
+        if why := one.foreign(describe()):
+            print(f"    not used on this machine: {why}")
         print(
             f"    needs {', '.join(card['required'])}; uses {', '.join(card['optional']) or 'nothing else'}"
         )
@@ -80,8 +80,8 @@ def install(options: argparse.Namespace) -> int:
         shutil.rmtree(target)
     shutil.copytree(source.folder, target)
     print(f"installed {source.name} in {target}")
-    if why := source.foreign(processor()):
-        print(f"but not used on this processor: {why}")
+    if why := source.foreign(describe()):
+        print(f"but not used on this machine: {why}")
     return 0
 
 

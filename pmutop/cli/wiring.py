@@ -180,7 +180,7 @@ def open_simulated(options: argparse.Namespace) -> Source:
         raise UsageError("--progress: a simulated program has no speed", "count it with another --source")
     if options.events:
         raise UsageError("--events: a simulator counts what it counts", "leave --events out")
-    return SimulatedSource(options.interval, parse_caches(options.caches.lower()) if options.caches else None)
+    return SimulatedSource(options.interval, parse_caches(options.caches) if options.caches else None)
 
 
 def split_events(text: str) -> list[str]:

@@ -35,8 +35,8 @@ class TreeModel:
         self.features = Features(card["features"], header.events)
         self.classes = card["classes"]
         self.tree = C45Tree.from_arrays(bundle.arrays, self.classes, card["features"])
-        required = set(card["required"])
-        self.must = np.array([set(events) <= required for events in self.features.needs])
+        #: Columns that must have been counted. A ratio of two zeros is a value that is missing, as in training.
+        self.must = [self.features.column[name] for name in card["required"] if name in self.features.column]
         self.kinds = {entry["label"]: entry.get("kind", "") for entry in card["labels"]}
         self.normal = {
             entry["label"]: np.array([entry["normal"].get(name, np.nan) for name in card["features"]])
@@ -53,7 +53,7 @@ class TreeModel:
         best = chances.argmax(axis=1)
         shares = self.tree.contributions(table)
         beyond = self.tree.outside(table, RANGES_BEYOND)[:, self.tree.used_features].any(axis=1)
-        missing = np.isnan(table[:, self.must]).any(axis=1)
+        missing = np.isnan(increase[:, self.must]).any(axis=1)
         labels, reasons, paths = [], [], []
         for row in range(len(table)):
             confidence = float(chances[row, best[row]])

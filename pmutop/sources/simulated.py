@@ -322,10 +322,10 @@ def machine_caches(machine: Machine | None = None) -> dict[str, tuple[int, int]]
 def parse_caches(text: str) -> dict[str, tuple[int, int]]:
     """'l1d=48K:12,l3=0' -> {"l1d": (49152, 12), "l3": (0, 1)}; raises UsageError for anything else."""
     found = {}
-    for word in text.split(","):
+    for word in text.lower().split(","):
         name, _, value = word.partition("=")
         size, _, ways = value.partition(":")
-        unit = {"K": 10, "M": 20}.get(size[-1:], 0)
+        unit = {"k": 10, "m": 20}.get(size[-1:], 0)
         number = size[:-1] if unit else size
         if name not in USUAL_CACHES or not number.isdigit() or not (ways or "8").isdigit():
             raise UsageError(

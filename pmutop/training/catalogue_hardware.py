@@ -13,7 +13,7 @@ BUILDS = (("-O2",), ("-O3", "-funroll-loops"), ("-Os",), ("-O1",))
 # kind (the paper's names are Array, LL, Pointer, BranchMis, RS, FPU), program, bodies
 _MEMORY_KINDS = (
     ("array", "hw_array", ("update", "gather", "scatter", "sum")),
-    ("list", "hw_list", ("walk", "search", "queue", "both")),
+    ("list", "hw_list", ("walk", "search", "queue", "both", "choose")),
     ("pointer", "hw_pointer", ("chase", "index", "offset")),
 )
 _CORE_KINDS = (
@@ -21,6 +21,12 @@ _CORE_KINDS = (
     ("rs", "hw_rs", ("multiply", "float", "mixed", "shift")),
     ("fpu", "hw_fpu", ("quad", "quotient", "polynomial", "sine", "logarithm", "denormal")),
 )
+#: Rounds of core work (about 8 instructions) per visit, beside which a miss of that level still shows.
+_BETWEEN = {
+    "array": {"L3": 5, "M": 18},
+    "list": {"L2": 5, "L3": 18, "M": 150},
+    "pointer": {"L2": 5, "L3": 18, "M": 150},
+}
 _X86_BODIES = {"sine", "logarithm"}  # x87 microcode
 
 
@@ -87,33 +93,52 @@ def hardware(caches: Caches | None = None, every: bool = False) -> tuple[Workloa
 
 def simulated(caches: Caches | None = None) -> tuple[Workload, ...]:
     """The same for the simulator: every size of each body and level in one build, the builds taken in turn; what stays
-    in the core in every build."""
-    sizes = (caches or Caches.of_this_machine()).sizes()
-    levels, turn = list(sizes), {program: number for number, (_, program, _) in enumerate(_MEMORY_KINDS)}
-    chosen = []
-    for workload in hardware(caches, every=True):
-        if workload.size:
-            level = workload.label.rpartition("_")[2]
-            rank = [f"{size >> 10}K" for size in sizes[level]].index(workload.size)
-            bodies = next(bodies for _, program, bodies in _MEMORY_KINDS if program == workload.program)
-            place = rank + bodies.index(workload.body) + levels.index(level) + turn[workload.program]
-            if BUILDS.index(workload.options) != place % len(BUILDS):
-                continue
-        chosen.append(workload)
-    return tuple(chosen)
+    in the core in every build; and programs that do two things. The simulator forgets exactly what was used longest
+    ago: twice the last cache is memory enough, and the long init phases of more are spared."""
+    levels = (caches or Caches.of_this_machine()).sizes()
+    levels["M"] = tuple(size // 2 for size in levels["M"])
+    rows: list[Workload] = []
+    for number, (kind, program, bodies) in enumerate(_MEMORY_KINDS):
+        for place, body in enumerate(bodies):
+            for at, (level, sizes) in enumerate(levels.items()):
+                turn = number + place + at
+                for rank, size in enumerate(sizes):
+                    options = BUILDS[(rank + turn) % len(BUILDS)]
+                    rows += _fingerprint(kind, program, body, f"Mem_{level}", options, size)
+                # a healthy program that mostly computes is one that stays in the core
+                if rounds := _BETWEEN[kind].get(level):
+                    options, size = BUILDS[turn % len(BUILDS)], sizes[turn % len(sizes)]
+                    more = ("--between", str(rounds))
+                    rows += _fingerprint(
+                        kind, program, body, f"Mem_{level}", options, size, more, healthy="N_CPU"
+                    )
+    for kind, program, bodies in _CORE_KINDS:
+        for place, body in enumerate(bodies):
+            for options in BUILDS:
+                rows += _fingerprint(kind, program, body, "CPU", options, 0)
+            for at, (level, sizes) in enumerate(levels.items()):
+                if kind == "branch" and level != "L2":  # beside a stream: two to a line of 64 bytes
+                    options, size = BUILDS[(place + at) % len(BUILDS)], sizes[(place + at) % len(sizes)]
+                    more = ("--step", "32")
+                    rows += _fingerprint(
+                        kind, program, body, "CPU", options, size, more, healthy=f"N_Mem_{level}"
+                    )
+    return tuple(rows)
 
 
-def _fingerprint(kind, program, body, group, options, size) -> tuple[Workload, Workload]:
+def _fingerprint(kind, program, body, group, options, size, more=(), healthy="") -> tuple[Workload, Workload]:
+    """P and N of group; `more` options make a mixture, whose healthy twin may be called something else."""
     build = "".join(options).replace("-funroll-loops", "u").replace("-", "")
-    name = f"{kind}-{body}-{size >> 10}K-{build}" if size else f"{kind}-{body}-{build}"
+    parts = (kind, body, f"{size >> 10}K" if size else "", more[0].strip("-") if more else "", build)
+    name = "-".join(filter(None, parts))
     twin = Workload(
         name=f"{name}-N",
-        label=f"N_{group}",
-        coarse=f"N_{group}",
+        label=healthy or f"N_{group}",
+        coarse=healthy or f"N_{group}",
         kind=kind,
         program=program,
         variant="N",
-        arguments=("--body", body, *(("--size", str(size)) if size else ())),
+        arguments=("--body", body, *(("--size", str(size)) if size else ()), *more),
         options=options,
         tier="hardware",
         size=f"{size >> 10}K" if size else "",

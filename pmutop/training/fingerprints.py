@@ -27,8 +27,6 @@ from pmutop.training.tiers import Tier
 
 SEED = 20261121
 
-#: A leaf holds more than one run (4 slices, each with and without the optional events): no rule for a single run.
-LEAST_LEAF = 10
 #: A leaf in which less than half of the training slices agreed says nothing.
 LEAST_CONFIDENCE = 0.5
 WAITING = "run-delay/run-time+run-delay"
@@ -93,14 +91,15 @@ def table(rows: Rows, names: Sequence[str]) -> np.ndarray:
 class KeyEventTree:
     """A C4.5 tree on the `keep` key events of `names` (0: on all), chosen anew from what it is fitted to."""
 
-    def __init__(self, names: Sequence[str], keep: int) -> None:
+    def __init__(self, names: Sequence[str], keep: int, least_leaf: int) -> None:
         self.all = list(names)
         self.keep = keep
+        self.least_leaf = least_leaf
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> KeyEventTree:
         self.names = key_events(X, y, self.all, self.keep) if self.keep else self.all
         self.columns = [self.all.index(name) for name in self.names]
-        self.tree = C45Tree(min_leaf=LEAST_LEAF).fit(X[:, self.columns], y)
+        self.tree = C45Tree(min_leaf=self.least_leaf, middle=True).fit(X[:, self.columns], y)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -108,7 +107,7 @@ class KeyEventTree:
 
 
 def new_tree(tier: Tier) -> KeyEventTree:
-    return KeyEventTree(tier.features, tier.keep)
+    return KeyEventTree(tier.features, tier.keep, tier.least_leaf)
 
 
 def normal(data: Dataset, label: str, names: Sequence[str]) -> dict[str, float]:
@@ -179,7 +178,7 @@ def make_bundle(
         "seed": SEED,
         "versions": {"pmutop": __version__, "numpy": np.__version__, "python": platform.python_version()},
         "trained": time.strftime("%Y-%m-%d"),
-        "command": f"pmutop train fingerprints --tier {tier.name}",
+        "command": f"pmutop train fingerprints --tier {tier.name} --slices {rows.runs[0].last - rows.runs[0].first + 1}",
         "recordings": hashes(folder),
         "runs": len(rows.runs),
         "rows": len(data.y),

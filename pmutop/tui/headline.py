@@ -93,6 +93,8 @@ def slice_line(state: State, width: int) -> Line:
             "",
         ),
     ]
+    if m.get("slow_down"):  # under the simulator, an estimate
+        spans.append((f"  runs about {units.factor(m['slow_down'])} slower", "warn"))
     if m.get("why"):  # the reader sheds load
         spans.append((f"  {units.clean_text(m['why'])}", "warn"))
     if state.held is not None and state.newest is not None:

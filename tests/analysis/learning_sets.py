@@ -1,6 +1,6 @@
 """Labelled data sets for holding our learners against others: name -> (X, y), NaN where a value is missing.
 
-scikit-learn's own sets, a log-normal one as counters are distributed, and the recordings of real processors in
+scikit-learn's own sets, a log-normal one as counters are distributed, our simulated micro-benchmarks, and the recordings of real processors in
 ../shared/data (or $PMUTOP_DATA), whose tests skip where that folder is absent.
 """
 
@@ -40,9 +40,9 @@ def with_holes(
     return X, y
 
 
-def parsec(events: int) -> tuple[np.ndarray, np.ndarray]:
-    """Cortex-A15: program of a slice from the events of one list, per million cycles."""
-    rows, labels = [], []
+def parsec_runs(events: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cortex-A15: (events of one list per million cycles, program, run) of each slice; empty where they are absent."""
+    rows, labels, runs = [], [], []
     for path in sorted(DATA.glob(f"a15-parsec/events_list_{events}/run_*/*/results.data.gz")):
         with gzip.open(path, "rt") as lines:
             table = list(csv.reader(lines, delimiter="\t"))
@@ -51,7 +51,16 @@ def parsec(events: int) -> tuple[np.ndarray, np.ndarray]:
             cycles, *counts = (float(cell) for cell in row[first:])
             rows.append([1e6 * count / cycles for count in counts])
             labels.append(row[1])
-    return np.array(rows), np.array(labels)
+            runs.append(path.parts[-3])
+    return np.array(rows), np.array(labels), np.array(runs)
+
+
+def micro_benchmarks() -> tuple[np.ndarray, np.ndarray]:
+    """What the shipped simulated fingerprints were trained on (tests/bench/fingerprints.py --write-table)."""
+    with gzip.open(Path(__file__).with_name("micro-benchmarks.csv.gz"), "rt") as lines:
+        _, *table = csv.reader(lines)
+    rows = [[float(cell) if cell else np.nan for cell in row[2:]] for row in table]
+    return np.array(rows), np.array([row[1] for row in table])
 
 
 def cloudsuite(machine: str, every: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -75,8 +84,9 @@ SETS: dict[str, Callable[[], tuple[np.ndarray, np.ndarray]]] = {
     "log-normal": log_normal,
     "wine with holes": lambda: with_holes(*toy("wine")),
     "digits with holes": lambda: with_holes(*toy("digits")),
-    "a15-parsec 1": lambda: parsec(1),
-    "a15-parsec 2": lambda: parsec(2),
+    "micro-benchmarks": micro_benchmarks,
+    "a15-parsec 1": lambda: parsec_runs(1)[:2],
+    "a15-parsec 2": lambda: parsec_runs(2)[:2],
     "cloudsuite Opteron": lambda: cloudsuite(OPTERON),
     "cloudsuite Xeon": lambda: cloudsuite(XEON),
 }

@@ -520,3 +520,17 @@ def test_no_memory_is_left_behind():
     use()
     # 120 fits: one case list lost in each would be 1.1 MiB, one order 5 MiB
     assert resident_bytes() - before < 2**20
+
+
+def test_a_cut_in_the_middle_lies_in_the_gap_and_no_training_row_changes_sides():
+    X, y = np.array([[0.001], [0.002], [50.0], [80.0]]), np.array([0, 0, 1, 1])
+    plain, middle = (C45Tree(**PLAIN, middle=middle).fit(X, y) for middle in (False, True))
+    assert plain.threshold_[0] == 0.002
+    assert middle.threshold_[0] == pytest.approx((0.502 * 50.5) ** 0.5 - 0.5)
+    rng = np.random.default_rng(3)
+    X = np.exp(rng.normal(size=(400, 6)))
+    y = (X[:, 0] > 1) * 2 + (X[:, 1] * X[:, 2] > 1)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    plain, middle = (C45Tree(middle=middle).fit(X, y) for middle in (False, True))
+    assert (plain.feature_ == middle.feature_).all() and (plain.threshold_ < middle.threshold_).sum() > 10
+    assert np.allclose(plain.predict_proba(X), middle.predict_proba(X))

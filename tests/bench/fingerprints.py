@@ -1,20 +1,22 @@
 """Prints how well fingerprints do: the shipped simulated bundle's scores, programs that training never saw, and the
-fingerprinting paper's second experiment (the program's name as the class) on recorded counters.
+fingerprinting paper's case (canneal) and second experiment (the program's name as the class) on recorded counters.
 
-    python tests/bench/fingerprints.py [--only SECTION] [--model NAME|FOLDER] [--slices 20] [--seal]
+    python tests/bench/fingerprints.py [--only SECTION] [--model FOLDER] [--slices 20] [--seal]
 
 Expected labels stand in tests/programs/EXPECTED.md, written before any program was run; --seal writes the share of
-programs' slices that got them into the model's card.
+programs' slices that got them into the model's card. `--write-table RUNS FILE` writes the training rows in the folder
+RUNS as wide CSV instead (tests/analysis/micro-benchmarks.csv.gz is that of the shipped model).
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import gzip
+import json
 import os
-import re
+import subprocess
 import sys
+import tempfile
 from collections import Counter
 from contextlib import ExitStack
 from datetime import date
@@ -27,12 +29,16 @@ from pmutop.analysis.tree import C45Tree
 from pmutop.pipeline.engine import Engine
 from pmutop.sources.machine import describe
 from pmutop.sources.simulated import SimulatedSource
-from pmutop.training.labels import Workload
-from pmutop.training.workloads import start
+from pmutop.training.fingerprints import dataset
+from pmutop.training.tiers import SIMULATED
+from pmutop.training.workloads import command_of, start
 
-PROGRAMS = Path(__file__).parent.parent / "programs"
-DATA = Path(os.environ.get("PMUTOP_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-LABEL = re.compile(r"\b[PN]_(?:Mem_)?(?:L2|L3|M|CPU)\b")
+TESTS = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(TESTS / "programs"), str(TESTS / "analysis")]
+import expected
+import learning_sets
+from expected import Unseen
+
 #: what the tables are held against: (view, unseen) -> least accuracy
 WANTED = {
     "eight labels, unseen size": 0.95,
@@ -44,6 +50,8 @@ WANTED = {
 }
 SEALED = "unseen programs, the expected label (mean share of slices)"
 TOGETHER = 2
+#: canneal loads for some 20 s of simulation and swaps for as long
+CANNEAL_SLICES = 120
 
 
 def show(text: str) -> None:
@@ -70,27 +78,14 @@ def print_scores(model: bundle.Bundle) -> None:
 # ---- programs that training never saw ----
 
 
-def expectations() -> list[tuple[str, tuple[str, ...], list[str]]]:
-    """(program, arguments, labels: the expected one, then the defensible ones) of every row of EXPECTED.md."""
-    found = []
-    for line in (PROGRAMS / "EXPECTED.md").read_text().splitlines():
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) == 4 and (PROGRAMS / f"{cells[0]}.c").exists():
-            arguments = () if cells[1] == "-" else tuple(cells[1].split())
-            found.append((cells[0], arguments, list(dict.fromkeys(LABEL.findall(cells[3])))))
-    return found
-
-
-def judged(source: SimulatedSource, slices, engine: Engine, programs, count: int) -> list[Counter]:
+def judged(
+    source: SimulatedSource, slices, engine: Engine, programs: list[Unseen], count: int
+) -> list[Counter]:
     """How often each label came first, per program, in `count` slices after their init phases."""
     found = [Counter() for _ in programs]
     with ExitStack() as stack:
-        running = []
-        for name, arguments, _ in programs:
-            row = Workload(name, "", "", "", str(PROGRAMS / f"{name}.c"), arguments=arguments)
-            running.append(
-                stack.enter_context(start(row, sorted(os.sched_getaffinity(0)), under=source.wrap))
-            )
+        cpus = sorted(os.sched_getaffinity(0))
+        running = [stack.enter_context(start(one.workload(), cpus, under=source.wrap)) for one in programs]
         for one in running:
             one.wait_ready(600)
         for number in range(count + 2):
@@ -104,55 +99,62 @@ def judged(source: SimulatedSource, slices, engine: Engine, programs, count: int
 
 def print_programs(model: bundle.Bundle, count: int) -> float:
     show(
-        "\n## Programs that training never saw\n\n| program | expected | slices | expected label | or a defensible one | labels seen |"
+        "\n## Programs that training never saw\n\n| program | expected (defensible) | slices | expected label | or a defensible one | labels seen |"
     )
     show("|---|---|---|---|---|---|")
     source = SimulatedSource()
     engine = Engine(source.header, [model])
     slices = iter(source)
     engine.moment(next(slices))
-    rows, right, defensible, best = expectations(), [], [], 0
+    programs, right, defensible, best = list(expected.table()), [], [], 0
     try:
-        for at in range(0, len(rows), TOGETHER):
-            batch = rows[at : at + TOGETHER]
-            for (name, arguments, labels), seen in zip(
-                batch, judged(source, slices, engine, batch, count), strict=True
-            ):
+        for at in range(0, len(programs), TOGETHER):
+            batch = programs[at : at + TOGETHER]
+            for one, seen in zip(batch, judged(source, slices, engine, batch, count), strict=True):
                 total = max(1, seen.total())
-                right.append(seen[labels[0]] / total)
-                defensible.append(sum(seen[label] for label in labels) / total)
-                best += bool(seen) and seen.most_common(1)[0][0] == labels[0]
+                right.append(seen[one.expected] / total)
+                defensible.append(right[-1] + sum(seen[label] for label in one.defensible) / total)
+                best += bool(seen) and seen.most_common(1)[0][0] == one.expected
                 said = ", ".join(f"{label} {number}" for label, number in seen.most_common(4))
-                wanted = " or ".join(labels)
+                wanted = f"{one.expected} ({', '.join(one.defensible)})" if one.defensible else one.expected
                 show(
-                    f"| `{' '.join((name, *arguments))}` | {wanted} | {seen.total()} | {right[-1]:.0%} "
-                    f"| {defensible[-1]:.0%} | {said} |"
+                    f"| `{one.name}` | {wanted} | {seen.total()} | {right[-1]:.0%} | {defensible[-1]:.0%} | {said} |"
                 )
     finally:
         source.close()
     mean = float(np.mean(right))
     show(
-        f"| all {len(rows)}: mean of shares | | | {mean:.1%} | {np.mean(defensible):.1%} | expected most often: {best} |"
+        f"| all {len(programs)}: mean of shares | | | {mean:.1%} | {np.mean(defensible):.1%} | expected most often: {best} |"
     )
     return round(mean, 4)
 
 
+# ---- the paper's case: from label to code ----
+
+
+def print_canneal(model: Path) -> None:
+    """What `pmutop log --hot` says of canneal over a whole round of loading and swapping."""
+    one = next(one for one in expected.table() if one.program == "canneal")
+    words = ["log", "--source", "simulated", "--hot", "--slices", str(CANNEAL_SLICES), "--model", str(model)]
+    with tempfile.TemporaryFile("w+") as log:
+        command = [sys.executable, "-m", "pmutop", *words, "--", *command_of(one.workload())]
+        subprocess.run(command, stdout=log, check=True)
+        log.seek(0)
+        lines = [json.loads(line) for line in log]
+    rows = [line for line in lines if line.get("comm") == "canneal" and line["labels"]]
+    seen = Counter(row["labels"][0]["label"] for row in rows)
+    show(f"\n## The paper's case: `pmutop {' '.join(words[:-2])} -- canneal {' '.join(one.arguments)}`\n")
+    show(
+        f"{len(rows)} judged slices of loading and swapping: "
+        + ", ".join(f"{label} {number / len(rows):.1%}" for label, number in seen.most_common())
+        + ". The paper, on hardware: P_Mem_M 68 %, found by hand.\n\n| label | samples | functions |\n|---|---|---|"
+    )
+    for hot in (line["hot"] for line in lines if "hot" in line):
+        functions = ", ".join(f"{entry['name']} {entry['share']:.0%}" for entry in hot["functions"][:4])
+        show(f"| {hot['label']} | {hot['samples']} | {functions} |")
+
+
 # ---- the paper's second experiment ----
-
-
-def recorded(events: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(X per million cycles, program, run) of one event list of the Cortex-A15 recordings."""
-    rows, labels, runs = [], [], []
-    for path in sorted(DATA.glob(f"a15-parsec/events_list_{events}/run_*/*/results.data.gz")):
-        with gzip.open(path, "rt") as lines:
-            cells = list(csv.reader(lines, delimiter="\t"))
-        first = cells[0].index("CPU_CYCLES")
-        for row in cells[1:]:
-            cycles, *counts = (float(cell) for cell in row[first:])
-            rows.append([1e6 * value / cycles for value in counts])
-            labels.append(row[1])
-            runs.append(path.parts[-3])
-    return np.array(rows), np.array(labels), np.array(runs)
 
 
 def print_recorded() -> None:
@@ -163,7 +165,7 @@ def print_recorded() -> None:
         "| event list | slices | 10-fold over slices | whole runs held out | leaves |\n|---|---|---|---|---|"
     )
     for events in (1, 2):
-        X, y, run = recorded(events)
+        X, y, run = learning_sets.parsec_runs(events)
         if not len(X):
             show("| - | the recordings are not here | | | |")
             return
@@ -180,7 +182,22 @@ def print_recorded() -> None:
     show("| the paper: PARSEC, hardware counters | 52213 | 0.9940 | - | 317 |")
 
 
-SECTIONS = ("scores", "programs", "recorded")
+SECTIONS = ("scores", "programs", "canneal", "recorded")
+
+
+def cell(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.6g}"
+
+
+def write_table(runs: str, target: str) -> None:
+    """The training rows as wide CSV: a column per feature, the run and its label."""
+    by_name = {workload.name: workload for workload in SIMULATED.workloads()}
+    _, data = dataset(SIMULATED, Path(runs), by_name)
+    with gzip.GzipFile(target, "wb", mtime=0) as packed:
+        lines = [",".join(("run", "label", *SIMULATED.features))]
+        for values, label, run in zip(data.X, data.y, data.run, strict=True):
+            lines.append(",".join((data.workloads[run].name, label, *map(cell, values))))
+        packed.write("\n".join(lines).encode() + b"\n")
 
 
 def main() -> None:
@@ -191,7 +208,10 @@ def main() -> None:
     parser.add_argument(
         "--seal", action="store_true", help="write the unseen programs' score into the model's card"
     )
+    parser.add_argument("--write-table", nargs=2, metavar=("RUNS", "FILE"))
     options = parser.parse_args()
+    if options.write_table:
+        return write_table(*options.write_table)
     wanted = (options.only,) if options.only else SECTIONS
     machine = describe()
     show(f"# Fingerprints\n\n{machine['model']}, {machine['cpus']} CPUs, Linux {machine['kernel']}, {date.today()}; "
@@ -205,6 +225,8 @@ def main() -> None:
             bundle.write(
                 model.folder, model.card | {"scores": model.card["scores"] | {SEALED: share}}, model.arrays
             )
+    if "canneal" in wanted:
+        print_canneal(Path(options.model))
     if "recorded" in wanted:
         print_recorded()
 

@@ -32,7 +32,7 @@ def made(tmp_path, monkeypatch):
 
 
 def test_a_bundle_of_the_same_processor_is_installed_without_a_word(made, monkeypatch, capsys):
-    monkeypatch.setattr(models_command, "processor", lambda: "GenuineIntel-6-207")
+    monkeypatch.setattr(models_command, "describe", lambda: {"processor": "GenuineIntel-6-207"})
     assert main(["models", "install", str(made)]) == 0
     told = capsys.readouterr().out
     assert "installed made-there" in told and "not used" not in told
@@ -43,10 +43,10 @@ def test_a_bundle_of_the_same_processor_is_installed_without_a_word(made, monkey
 
 
 def test_a_bundle_of_another_processor_says_so(made, monkeypatch, capsys):
-    monkeypatch.setattr(models_command, "processor", lambda: "GenuineIntel-6-173")
+    monkeypatch.setattr(models_command, "describe", lambda: {"processor": "GenuineIntel-6-173"})
     assert main(["models", "install", str(made)]) == 0
     told = capsys.readouterr().out
-    assert "not used on this processor" in told and "Some CPU 9000" in told and "GenuineIntel-6-173" in told
+    assert "not used on this machine" in told and "Some CPU 9000" in told and "GenuineIntel-6-173" in told
 
 
 def test_events_shows_the_drop_order(tmp_path, monkeypatch):

@@ -267,7 +267,11 @@ def test_a_page_of_another_version_is_refused(tmp_path):
 
 
 def test_caches_from_the_option_and_from_sysfs():
-    assert simulated.parse_caches("l1d=48K:12,l3=0") == {"l1d": (49152, 12), "l3": (0, 8)}
+    assert (
+        simulated.parse_caches("L1D=48k:12,l3=0")
+        == simulated.parse_caches("l1d=48K:12,l3=0")
+        == {"l1d": (49152, 12), "l3": (0, 8)}
+    )
     with pytest.raises(UsageError):
         simulated.parse_caches("l4=1M:2")
     bare = replace(Machine.read(), caches=())

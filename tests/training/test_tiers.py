@@ -29,11 +29,25 @@ def test_every_label_of_a_tier_has_its_words(tier):
 
 def test_simulated_workloads_have_each_size_once_and_all_builds():
     rows = simulated(CACHES)
-    memory = [row for row in rows if row.size]
+    memory = [row for row in rows if row.size and row not in mixtures()]
     assert len({(row.program, row.body, row.size, row.variant) for row in memory}) == len(memory)
     for size in {row.size for row in memory}:
         assert {row.options for row in memory if row.size == size} == set(BUILDS)
     assert {row.twin for row in rows if row.twin} == {row.name for row in rows if not row.twin}
+
+
+def mixtures():
+    return [row for row in simulated(CACHES) if {"--between", "--step"} & set(row.arguments)]
+
+
+def test_a_mixture_is_admitted_apart_and_its_healthy_twin_named_for_what_it_mostly_does():
+    by_name = {row.name: row for row in simulated(CACHES)}
+    plain = {SIMULATED.admit_by(row) for row in by_name.values() if row.twin and row not in mixtures()}
+    for row in mixtures():
+        if row.twin:
+            assert SIMULATED.admit_by(row) not in plain
+            expected = "N_CPU" if row.label != "P_CPU" else "N_Mem_"
+            assert by_name[row.twin].label.startswith(expected) and by_name[row.twin].size == row.size
 
 
 def test_size_ranks_hold_out_one_size_of_every_level():

@@ -2,7 +2,6 @@
  * Unit: one visit of a line (64 bytes). check: the sum of what was found, 1 a visit. */
 #include "hw_order.h"
 
-#define CHUNK 20000
 static const char *const bodies[] = {"update", "gather", "scatter", "sum", NULL};
 static int body;
 static size_t size;
@@ -15,7 +14,7 @@ struct line {
 static uint64_t update(struct line *line, const struct order *order, uint64_t at)
 {
     uint64_t sum = 0;
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < at_once; i++) {
         struct line *now = line + place_of(order, at);
         sum += now->one;
         now->value[i & 3] += sum;
@@ -28,7 +27,7 @@ static uint64_t update(struct line *line, const struct order *order, uint64_t at
 static uint64_t gather(struct line *line, const uint32_t *index, uint64_t count, uint64_t at)
 {
     uint64_t sum = 0, others = 0;
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < at_once; i++) {
         const struct line *now = line + index[at];
         sum += now->one;
         others ^= now->value[0] * 3 + now->value[5];
@@ -40,18 +39,18 @@ static uint64_t gather(struct line *line, const uint32_t *index, uint64_t count,
 
 static uint64_t scatter(struct line *line, const struct order *order, uint64_t at)
 {
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < at_once; i++) {
         line[place_of(order, at)].touched = (uint32_t)i;
         at = at + 1 == order->count ? 0 : at + 1;
     }
-    return CHUNK;
+    return (uint64_t)at_once;
 }
 
 /* Whole lines, all words of each. */
 static uint64_t sum(const struct line *line, const struct order *order, uint64_t at)
 {
     uint64_t ones = 0, rest = 0;
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < at_once; i++) {
         const struct line *now = line + place_of(order, at);
         ones += now->one;
         for (int j = 0; j < 7; j++)
@@ -78,8 +77,9 @@ static void work(struct worker *worker)
                                   : body == 1 ? gather(line, index, count, at)
                                   : body == 2 ? scatter(line, &order, at)
                                               : sum(line, &order, at));
-        at = (at + CHUNK) % count;
-        worker->work += CHUNK;
+        at = (at + (uint64_t)at_once) % count;
+        worker->work += at_once;
+        core_work();
     }
 }
 
@@ -88,5 +88,6 @@ int main(int argc, char **argv)
     program_start(argc, argv);
     body = choice("body", bodies);
     size = (size_t)number("size", 4 << 20);
+    mixed_start();
     program_run(work);
 }

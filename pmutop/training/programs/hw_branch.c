@@ -2,18 +2,19 @@
  * Unit: one branch. check: branches whose two sides add up to all. */
 #include "hw_order.h"
 
-#define COUNT (1 << 16) /* too long a pattern for a predictor to remember, short enough for the caches */
 #define CHUNK 16384
 #define KEEP __asm__ volatile("") /* keeps a branch a branch: no conditional move, no vectors */
 static const char *const bodies[] = {"flags", "compare", "switch", "calls", NULL};
 static int body;
-static uint8_t data[COUNT];
+/* Bytes that are looked at, every so many-th of `size`. 64 K: too long a pattern for a predictor to remember, short enough
+ * for the caches; more, and more than one apart, is a stream beside the branches. */
+static size_t size, step;
 
 static uint64_t flags(const uint8_t *at)
 {
     uint64_t taken = 0, other = 0;
-    for (int i = 0; i < CHUNK; i++)
-        if (at[i] & 1) {
+    for (int i = 0; i < CHUNK; i++, at += step)
+        if (*at & 1) {
             taken++;
             KEEP;
         } else {
@@ -26,10 +27,10 @@ static uint64_t flags(const uint8_t *at)
 static uint64_t compare(const uint8_t *at)
 {
     uint64_t count[3] = {0};
-    for (int i = 0; i < CHUNK; i++) {
-        if (at[i] < 85)
+    for (int i = 0; i < CHUNK; i++, at += step) {
+        if (*at < 85)
             count[0] += 1, ({ KEEP; });
-        else if (at[i] < 170)
+        else if (*at < 170)
             count[1] += 1, ({ KEEP; });
         else
             count[2] += 1, ({ KEEP; });
@@ -40,8 +41,8 @@ static uint64_t compare(const uint8_t *at)
 static uint64_t interpret(const uint8_t *at)
 {
     uint64_t x = 1, steps = 0;
-    for (int i = 0; i < CHUNK; i++)
-        switch (at[i] & 7) {
+    for (int i = 0; i < CHUNK; i++, at += step)
+        switch (*at & 7) {
         case 0: x += 3, steps++; KEEP; break;
         case 1: x ^= 5, steps++; KEEP; break;
         case 2: x <<= 1, steps++; KEEP; break;
@@ -64,8 +65,8 @@ static uint64_t (*volatile const functions[])(uint64_t) = {add, add_too, add_thr
 static uint64_t calls(const uint8_t *at)
 {
     uint64_t x = 0;
-    for (int i = 0; i < CHUNK; i++)
-        x = functions[at[i] & 3](x);
+    for (int i = 0; i < CHUNK; i++, at += step)
+        x = functions[*at & 3](x);
     return x;
 }
 
@@ -73,13 +74,14 @@ static uint64_t (*const run[])(const uint8_t *) = {flags, compare, interpret, ca
 
 static void work(struct worker *worker)
 {
-    for (int i = 0; i < COUNT; i++)
-        data[i] = (uint8_t)(pathological() ? xorshift(&worker->random) >> 33 : (unsigned)i / (COUNT / 256));
-    int at = 0;
+    size_t count = size / step / CHUNK * CHUNK, at = 0;
+    uint8_t *data = memory_of(count * step);
+    for (size_t i = 0; i < count; i++)
+        data[i * step] = (uint8_t)(pathological() ? xorshift(&worker->random) >> 33 : i / (count / 256));
     ready(worker);
     while (going(worker)) {
-        worker->check += (double)run[body](data + at);
-        at = (at + CHUNK) % COUNT;
+        worker->check += (double)run[body](data + at * step);
+        at = (at + CHUNK) % count;
         worker->work += CHUNK;
     }
 }
@@ -88,5 +90,7 @@ int main(int argc, char **argv)
 {
     program_start(argc, argv);
     body = choice("body", bodies);
+    size = (size_t)number("size", 1 << 16);
+    step = (size_t)number("step", 1);
     program_run(work);
 }

@@ -6,32 +6,29 @@
 static const char *const bodies[] = {"quad", "quotient", "polynomial", "sine", "logarithm", "denormal", NULL};
 static int body;
 
-/* The formula once for each type; the factors are volatile so that it is not folded away. */
-#define FORMULAS(name, type)                                                                                  \
-    static type name##_quad(type x)                                                                           \
+/* The formula once for each type; the factors are volatile so that it is not folded away. Eight values side by side: the
+ * hardware's own floating point must not wait for itself, that is RS's pathology. */
+#define EIGHT(step) step(a); step(b); step(c); step(d); step(e); step(f); step(g); step(h)
+#define QUAD(x) x = x * factor + term
+#define QUOTIENT(x) x = one / (x + one)
+#define POLYNOMIAL(x) t = x + (double)(i & 7), x = ((c3 * t + c2) * t + c1) * t + c0
+
+#define LOOP(name, type, step, constants)                                                                     \
+    static type name(type x)                                                                                  \
     {                                                                                                         \
-        volatile type factor = (type)0.75, term = (type)0.25;                                                 \
-        for (int i = 0; i < CHUNK; i++)                                                                       \
-            x = x * factor + term;                                                                            \
-        return x;                                                                                             \
-    }                                                                                                         \
-    static type name##_quotient(type x)                                                                       \
-    {                                                                                                         \
-        volatile type one = (type)1;                                                                          \
-        for (int i = 0; i < CHUNK; i++)                                                                       \
-            x = one / (x + one);                                                                              \
-        return x;                                                                                             \
-    }                                                                                                         \
-    static type name##_polynomial(type x)                                                                     \
-    {                                                                                                         \
-        volatile type c[4] = {(type)0.1, (type)0.2, (type)0.15, (type)0.05};                                  \
-        type sum = 0;                                                                                         \
-        for (int i = 0; i < CHUNK; i++) {                                                                     \
-            type t = x + (type)(i & 7);                                                                       \
-            sum += ((c[3] * t + c[2]) * t + c[1]) * t + c[0];                                                 \
+        constants;                                                                                            \
+        type a = x, b = x + (type)0.1, c = x + (type)0.2, d = x + (type)0.3;                                  \
+        type e = x + (type)0.4, f = x + (type)0.5, g = x + (type)0.6, h = x + (type)0.7;                      \
+        for (int i = 0; i < CHUNK; i += 8) {                                                                  \
+            EIGHT(step);                                                                                      \
         }                                                                                                     \
-        return sum;                                                                                           \
+        return a + b + c + d + e + f + g + h;                                                                 \
     }
+#define FORMULAS(name, type)                                                                                  \
+    LOOP(name##_quad, type, QUAD, volatile type factor = (type)0.75; volatile type term = (type)0.25)         \
+    LOOP(name##_quotient, type, QUOTIENT, volatile type one = (type)1)                                        \
+    LOOP(name##_polynomial, type, POLYNOMIAL, type t; volatile type c0 = (type)0.1; volatile type c1 = (type)0.02; \
+         volatile type c2 = (type)0.003; volatile type c3 = (type)0.0005)
 
 #if defined __x86_64__ || defined __i386__
 FORMULAS(slow, __float128)
@@ -65,12 +62,13 @@ static double x87_logarithm(double x)
 
 static double multiplied(double x)
 {
-    for (int i = 0; i < CHUNK; i++) {
-        x = x * x * 0.25;
-        __asm__ volatile("" : "+m"(x));
-        x += 0.3;
+    double y = x + 0.1, z = x + 0.2, u = x + 0.3;
+    for (int i = 0; i < CHUNK; i += 4) {
+        x = x * x * 0.25, y = y * y * 0.25, z = z * z * 0.25, u = u * u * 0.25;
+        __asm__ volatile("" : "+m"(x), "+m"(y), "+m"(z), "+m"(u));
+        x += 0.3, y += 0.3, z += 0.3, u += 0.3;
     }
-    return x;
+    return x + y + z + u;
 }
 #endif
 

@@ -2,8 +2,8 @@
  * Unit: one node visited. check: the ones found in them. */
 #include "hw_order.h"
 
-#define CHUNK 20000
-static const char *const bodies[] = {"walk", "search", "queue", "both", NULL};
+#define KEEP __asm__ volatile("") /* keeps a branch a branch */
+static const char *const bodies[] = {"walk", "search", "queue", "both", "choose", NULL};
 static int body;
 static size_t size;
 
@@ -14,7 +14,7 @@ struct node {
 
 static struct node *walk(struct node *node, uint64_t *ones)
 {
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < at_once; i++) {
         *ones += node->one;
         node->payload[1] = *ones ^ (uint64_t)i;
         node = node->next;
@@ -26,7 +26,7 @@ static struct node *walk(struct node *node, uint64_t *ones)
 static struct node *search(struct node *node, uint64_t *ones)
 {
     uint64_t wanted = node->key + 100;
-    for (int i = 0; i < CHUNK; i++, node = node->next) {
+    for (int i = 0; i < at_once; i++, node = node->next) {
         *ones += node->one;
         if (node->key >= wanted || node->key == 0) {
             node->payload[0]++;
@@ -39,7 +39,7 @@ static struct node *search(struct node *node, uint64_t *ones)
 /* Swaps the payloads of neighbours, as a queue that ages does: two nodes in flight. */
 static struct node *queue(struct node *node, uint64_t *ones)
 {
-    for (int i = 0; i < CHUNK; i++) {
+    for (int i = 0; i < at_once; i++) {
         struct node *after = node->next;
         uint64_t mine = node->payload[2];
         node->payload[2] = after->payload[3] + 1;
@@ -53,13 +53,31 @@ static struct node *queue(struct node *node, uint64_t *ones)
 /* Three steps on, one back: a doubly linked list. */
 static struct node *both(struct node *node, uint64_t *ones)
 {
-    for (int i = 0; i < CHUNK; i += 4) {
+    for (int i = 0; i < at_once; i += 4) {
         struct node *first = node->next, *second = first->next, *third = second->next;
         *ones += first->one + second->one + third->one + third->back->one;
         node = third;
     }
     return node;
 }
+
+/* What is done with a node depends on it: beside a scattered list at random, as a search goes left or right. */
+static struct node *choose(struct node *node, uint64_t *ones)
+{
+    uint64_t other = 0;
+    for (int i = 0; i < at_once; i++, node = node->next)
+        if (node->payload[3] & 1) {
+            *ones += node->one;
+            KEEP;
+        } else {
+            other += node->one;
+            KEEP;
+        }
+    *ones += other;
+    return node;
+}
+
+static struct node *(*const run[])(struct node *, uint64_t *) = {walk, search, queue, both, choose};
 
 static void work(struct worker *worker)
 {
@@ -69,6 +87,7 @@ static void work(struct worker *worker)
     for (uint64_t i = 0; i < count; i++) {
         struct node *now = node + place_of(&order, i);
         *now = (struct node){.one = 1, .key = i, .back = last};
+        now->payload[3] = pathological() ? xorshift(&worker->random) >> 40 : i >> 8;
         last->next = now;
         last = now;
     }
@@ -76,8 +95,9 @@ static void work(struct worker *worker)
     at->back = last;
     ready(worker);
     while (going(worker)) {
-        at = body == 0 ? walk(at, &ones) : body == 1 ? search(at, &ones) : body == 2 ? queue(at, &ones) : both(at, &ones);
-        worker->work += CHUNK;
+        at = run[body](at, &ones);
+        worker->work += at_once;
+        core_work();
     }
     worker->check = (double)ones;
 }
@@ -87,5 +107,6 @@ int main(int argc, char **argv)
     program_start(argc, argv);
     body = choice("body", bodies);
     size = (size_t)number("size", 4 << 20);
+    mixed_start();
     program_run(work);
 }

@@ -40,4 +40,28 @@ SHARED void *memory_of(size_t bytes)
         fail("cannot take %zu bytes", bytes);
     return memory;
 }
+
+/* What the programs that visit memory do between two looks at the clock: `at_once` visits, then for each visit --between
+ * rounds of healthy work in the core (some 8 instructions, none of which waits, and now and then a bit scan, of which
+ * software floating point is full): few programs do one thing only. */
+SHARED int at_once = 20000;
+SHARED uint64_t between;
+
+SHARED void mixed_start(void)
+{
+    between = (uint64_t)number("between", 0);
+    if (between)
+        at_once = 400;
+}
+
+SHARED void core_work(void)
+{
+    uint64_t a = 1, b = 2, c = 3, d = 4;
+    for (uint64_t i = between * (uint64_t)at_once; i; i--) {
+        a += i, b ^= i, c -= i, d += i ^ 3;
+        if (!(i & 63))
+            a += (uint64_t)__builtin_ctzll(i);
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+    }
+}
 #endif

@@ -2,14 +2,13 @@
  * Unit: one load. check: loads that arrived where they should (counted at the end of each round of the memory). */
 #include "hw_order.h"
 
-#define CHUNK 20000
 static const char *const bodies[] = {"chase", "index", "offset", NULL};
 static int body;
 static size_t size;
 
 static void **chase(void **at)
 {
-    for (int i = 0; i < CHUNK; i++)
+    for (int i = 0; i < at_once; i++)
         at = *at;
     return at;
 }
@@ -17,7 +16,7 @@ static void **chase(void **at)
 /* By number instead of address: 32-bit links in lines of 64 bytes. */
 static uint32_t by_index(const uint32_t *memory, uint32_t at)
 {
-    for (int i = 0; i < CHUNK; i++)
+    for (int i = 0; i < at_once; i++)
         at = memory[(size_t)at * 16 + 3];
     return at;
 }
@@ -25,7 +24,7 @@ static uint32_t by_index(const uint32_t *memory, uint32_t at)
 /* By distance from here, as in position-independent structures. */
 static int64_t *by_offset(int64_t *at)
 {
-    for (int i = 0; i < CHUNK; i++)
+    for (int i = 0; i < at_once; i++)
         at = (int64_t *)((char *)at + at[5]);
     return at;
 }
@@ -57,8 +56,9 @@ static void work(struct worker *worker)
             number_at = by_index((uint32_t *)memory, number_at);
         else
             at = by_offset(at);
-        visits += CHUNK;
-        worker->work += CHUNK;
+        visits += (uint64_t)at_once;
+        worker->work += at_once;
+        core_work();
     }
     uint64_t here = body == 1 ? number_at : (uint64_t)((char *)at - memory) / 64;
     worker->check = here == place_of(&order, visits % count) ? worker->work : -1;
@@ -69,5 +69,6 @@ int main(int argc, char **argv)
     program_start(argc, argv);
     body = choice("body", bodies);
     size = (size_t)number("size", 4 << 20);
+    mixed_start();
     program_run(work);
 }

@@ -36,7 +36,13 @@ class Result:
 
 
 def boot(
-    *modules: str, cpus: int = 1, icount: bool = True, pmu: bool = True, memory: int = 768, limit: float = 300
+    *modules: str,
+    cpus: int = 1,
+    icount: bool = True,
+    pmu: bool = True,
+    cpu: str = "cortex-a57",
+    memory: int = 768,
+    limit: float = 300,
 ) -> Result:
     """Boot and run the check modules named (files of `inside/`).
 
@@ -53,7 +59,7 @@ def boot(
         with open(initrd, "ab") as file:
             file.write(overlay())
         command = [QEMU, "-accel", "tcg", "-M", "virt,dtb-randomness=off"]
-        command += ["-cpu", "cortex-a57" + ("" if pmu else ",pmu=off"), "-smp", str(cpus), "-m", str(memory)]
+        command += ["-cpu", cpu + ("" if pmu else ",pmu=off"), "-smp", str(cpus), "-m", str(memory)]
         if icount:
             command += ["-icount", "shift=2,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]
         command += ["-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"]
@@ -115,6 +121,7 @@ def main() -> int:
     parser.add_argument("--cpus", type=int, default=1)
     parser.add_argument("--clock", action="store_true", help="host time instead of counted instructions")
     parser.add_argument("--no-pmu", action="store_true")
+    parser.add_argument("--cpu", default="cortex-a57", help="as QEMU names it (max: stall events as well)")
     parser.add_argument("--limit", type=float, default=300)
     options = parser.parse_args()
     result = boot(
@@ -122,6 +129,7 @@ def main() -> int:
         cpus=options.cpus,
         icount=not options.clock,
         pmu=not options.no_pmu,
+        cpu=options.cpu,
         limit=options.limit,
     )
     print(result.output)

@@ -1,7 +1,7 @@
 """Hardware counters without hardware: pmutop on the emulated PMU of a Linux guest (see guest.py).
 
-Four boots: one CPU with counted instructions (exact figures; then the commands), two CPUs by the clock, and no PMU as the
-control. Every check of
+Five boots: one CPU with counted instructions (exact figures; then the commands and labels), two CPUs and eight by the clock,
+and no PMU as the control. Every check of
 `inside/` is a test here, found by reading its name, so a check that never ran is a failure. What is measured there is an
 emulated PMU's and says nothing of performance.
 """
@@ -19,12 +19,14 @@ from pmutop.cli import main
 pytestmark = [pytest.mark.hardware, pytest.mark.slow, pytest.mark.timeout(600)]
 
 INSIDE = Path(guest.__file__).with_name("inside")
-#: Modules of the system reader join once it is there.
-SYSTEM = (image.REPOSITORY / "pmutop/sources/system.py").exists()
 EXACT = ("groups", "attach", "cores", "doctor")
-COMMANDS = ("commands",) + ("system",) * SYSTEM
-CLOCK = ("cpus",) + ("hotplug",) * SYSTEM
-HARDWARE = ("groups", "attach", "cores")
+COMMANDS = ("commands", "labels", "system", "lost")
+#: QEMU's richest processor counts stalls as well (always 0), so that the rules have something to go by.
+RICH = "max,pauth=off"
+CLOCK = ("cpus", "hotplug")
+EIGHT = ("eight",)
+HARDWARE = ("groups", "attach", "cores", "labels")
+READERS = ("system", "attach")
 WITHOUT = (*HARDWARE, "nopmu")
 
 
@@ -59,12 +61,17 @@ def exact():
 
 @pytest.fixture(scope="module")
 def commands():
-    return booted(*COMMANDS, cpus=1, icount=True)
+    return booted(*COMMANDS, cpus=1, icount=True, cpu=RICH)
 
 
 @pytest.fixture(scope="module")
 def clock():
     return booted(*CLOCK, cpus=2, icount=False)
+
+
+@pytest.fixture(scope="module")
+def eight():
+    return booted(*EIGHT, cpus=8, icount=False)
 
 
 @pytest.fixture(scope="module")
@@ -92,20 +99,48 @@ def test_commands(commands, name):
 def test_recording_of_the_guest_replays_here(commands, tmp_path, capsysbinary):
     """Made on aarch64 with a PMU that this machine lacks; replayed and logged here, line for line the same."""
     passed(commands, "commands.check_recording_is_made_here_and_replayed")
-    recording = tmp_path / "guest.pmutop"
-    recording.write_bytes(commands.files["guest.pmutop"])
-    capsysbinary.readouterr()
-    assert main(["replay", str(recording), "--log"]) == 0
-    here = [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()]
-    there = [json.loads(line) for line in commands.files["guest.jsonl"].splitlines()]
+    here, there = replayed("guest", commands, tmp_path, capsysbinary)
     assert here[1:] == there[1:]
     busy = [line for line in here if line.get("comm") == "spin" and line["ipc"]]
     assert busy and all(abs(line["ipc"] - 0.25) < 0.002 for line in busy)
 
 
+def replayed(name, result, folder, capsysbinary):
+    """The lines of a recording made in the guest: (as this machine replays it, as the guest logged it)."""
+    recording = folder / f"{name}.pmutop"
+    recording.write_bytes(result.files[recording.name])
+    capsysbinary.readouterr()
+    assert main(["replay", str(recording), "--log"]) == 0
+    here = capsysbinary.readouterr().out
+    return [
+        [json.loads(line) for line in text.splitlines()] for text in (here, result.files[f"{name}.jsonl"])
+    ]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_labels_of_the_guest_are_the_same_when_replayed_here(commands, reader, tmp_path, capsysbinary):
+    """What was said live, by the model trained on x86 and by the rules, is said again from the recording."""
+    passed(commands, f"labels.check_labels_through_the_{reader}_reader")
+    here, there = replayed(reader, commands, tmp_path, capsysbinary)
+    rows = [
+        {(line["slice"], line["pid"]): line for line in lines[1:] if "pid" in line} for lines in (here, there)
+    ]
+    assert rows[1] and rows[1] == {
+        key: rows[0][key] for key in rows[1]
+    }  # live, only what was launched is shown
+    said = {(label["label"], label["model"]) for line in here[1:] for label in line.get("labels", ())}
+    assert {("P_OS_MinorFault", "software-fingerprints"), ("N_CPU", "rule")} <= said
+    assert here[0]["replayed"] and here[0]["source"] == reader
+
+
 @pytest.mark.parametrize("name", checks_of(*CLOCK))
 def test_two_cpus(clock, name):
     passed(clock, name)
+
+
+@pytest.mark.parametrize("name", checks_of(*EIGHT))
+def test_eight_cpus(eight, name):
+    passed(eight, name)
 
 
 @pytest.mark.parametrize("name", checks_of(*HARDWARE))

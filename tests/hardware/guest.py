@@ -23,6 +23,17 @@ from pathlib import Path
 
 from image import QEMU, overlay, prepare
 
+#: QEMU's richest processor counts stalls as well (always 0), so that the rules have something to go by.
+RICH = "max,pauth=off"
+#: The boots that make up the tier: name -> (check modules, `boot`'s options).
+BOOTS: dict[str, tuple[tuple[str, ...], dict]] = {
+    "exact": (("groups", "attach", "cores", "doctor"), {}),
+    "commands": (("commands", "labels", "system", "lost"), {"cpu": RICH}),
+    "without": (("groups", "attach", "cores", "labels", "nopmu"), {"pmu": False}),
+    "two": (("cpus", "hotplug"), {"cpus": 2, "icount": False}),
+    "eight": (("eight",), {"cpus": 8, "icount": False}),
+}
+
 
 @dataclass(frozen=True)
 class Result:

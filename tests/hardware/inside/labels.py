@@ -3,12 +3,14 @@ by the published rules where no model of this processor is installed. The record
 
 import json
 import sys
+from collections import Counter
 
 from commands import pmutop
 from run import keep
 
 #: Workload -> the label that it was trained as, by another processor and another kernel.
 WORKLOADS = {"os_fault": "P_OS_MinorFault", "os_syscall": "P_OS_Syscall", "os_runqueue": "P_OS_RunQueue"}
+MODELS = ("software-fingerprints", "rule")
 #: One after the other, as on one CPU whoever ran beside them would make all of them wait.
 LAUNCHER = "import os\nfor words in {!r}: os.waitpid(os.posix_spawn('/opt/bin/' + words[0], words, os.environ), 0)".format(
     [
@@ -18,46 +20,28 @@ LAUNCHER = "import os\nfor words in {!r}: os.waitpid(os.posix_spawn('/opt/bin/' 
 )
 
 
-def labelled(reader):
-    """{(comm, label, model): how many lines}, of lines with a whole slice's IPC; the log and the recording are kept."""
-    words = [
-        "--source",
-        reader,
-        "--budget",
-        "100",
-        "--record",
-        f"/tmp/{reader}.pmutop",
-        "--output",
-        f"/tmp/{reader}.jsonl",
-    ]
-    pmutop("log", *words, "--", sys.executable, "-ISc", LAUNCHER)
-    with open(f"/tmp/{reader}.jsonl") as file:
+def labels_are_right(reader):
+    """On every line with an IPC; the log and the recording are kept. Returns how many lines said what."""
+    recording, log = f"/tmp/{reader}.pmutop", f"/tmp/{reader}.jsonl"
+    words = f"--source {reader} --budget 100 --record {recording} --output {log} --".split()
+    pmutop("log", *words, sys.executable, "-ISc", LAUNCHER)
+    keep(recording)
+    keep(log)
+    with open(log) as file:
         header, *lines = map(json.loads, file)
     assert header["source"] == reader
-    told = {}
+    told = Counter()
     for line in lines:
         if line.get("comm") in WORKLOADS and line["ipc"] is not None and line["cpu"]:
             assert abs(line["ipc"] - 0.25) < 0.002, line
-            for label in line["labels"]:
-                told[line["comm"], label["label"], label["model"]] = (
-                    told.get((line["comm"], label["label"], label["model"]), 0) + 1
-                )
-                assert (label["tier"], label["confidence"]) == ("hardware", 0.0) or label[
-                    "model"
-                ] != "rule", label
-    keep(f"/tmp/{reader}.pmutop")
-    keep(f"/tmp/{reader}.jsonl")
-    return told
-
-
-def labels_are_right(reader):
-    told = labelled(reader)
+            told.update((line["comm"], label["label"], label["model"]) for label in line["labels"])
+            rules = [label for label in line["labels"] if label["model"] == "rule"]
+            assert all((label["tier"], label["confidence"]) == ("hardware", 0) for label in rules), line
     for comm, label in WORKLOADS.items():
-        ours = {key[1] for key in told if key[0] == comm and key[2] == "software-fingerprints"}
-        assert label in ours and ours <= {label, "unknown"}, (comm, told)
+        said = {model: {key[1] for key in told if key[::2] == (comm, model)} for model in MODELS}
+        assert label in said[MODELS[0]] <= {label, "unknown"}, (comm, told)
         # The emulated processor counts stalls of the back end, always 0: looked for, and not found.
-        rules = {key[1] for key in told if key[0] == comm and key[2] == "rule"}
-        assert rules == {"N_CPU"}, (comm, told)
+        assert said[MODELS[1]] == {"N_CPU"}, (comm, told)
     return {" ".join(key): count for key, count in told.items()}
 
 
@@ -67,21 +51,3 @@ def check_labels_through_the_system_reader():
 
 def check_labels_through_the_attach_reader():
     return labels_are_right("attach")
-
-
-def check_rules_abstain_where_neither_misses_nor_stalls_are_counted():
-    """With cycles and instructions alone there is an IPC, and nothing to call healthy."""
-    words = ["--events", "cycles,instructions", "--slices", "4", "--source", "attach"]
-    lines = [
-        json.loads(line)
-        for line in pmutop(
-            "log", *words, "--", "os_syscall", "--variant", "P", "--seconds", "1"
-        ).stdout.splitlines()
-    ]
-    said = [
-        label
-        for line in lines
-        if line.get("comm") == "os_syscall" and line["ipc"]
-        for label in line["labels"]
-    ]
-    assert {label["label"] for label in said if label["model"] == "rule"} == {"unknown"}, said

@@ -93,19 +93,30 @@ FIGURES = {
 }
 
 
+def cpu_of_children() -> float:
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def main() -> None:
     about = describe()
     load = os.getloadavg()[0]
     print(f"{time.strftime('%Y-%m-%d')}, {about['model']}, {about['cpus']} CPUs, Linux {about['kernel']}, "
           f"Python {platform.python_version()}; load average {load:.1f} before\n")  # fmt: skip
-    print("| boot | empty, s | with its checks, s | checks held |\n|---|---|---|---|")
+    print(
+        "| boot | empty, s | with its checks, s | of that CPU time, s | checks held |\n|---|---|---|---|---|"
+    )
     results: dict[str, Result] = {}
     for name, (modules, options) in BOOTS.items():
         empty = boot(**options).seconds
+        before = cpu_of_children()
         result = results[name] = boot(*modules, **options)
+        cpu = cpu_of_children() - before
         held = sum(told["ok"] for told in result.checks.values())
+        sure = f"{held} of {len(result.checks)}"
         print(
-            f"| {name}: {', '.join(modules)} | {empty:.1f} | {result.seconds:.1f} | {held} of {len(result.checks)} |"
+            f"| {name}: {', '.join(modules)} | {empty:.1f} | {result.seconds:.1f} | {cpu:.1f} | {sure} |",
+            flush=True,
         )
     print("\n| what | measured |\n|---|---|")
     for what, (name, check, said) in FIGURES.items():

@@ -1,6 +1,6 @@
 """Hardware counters without hardware: pmutop on the emulated PMU of a Linux guest (see guest.py).
 
-Five boots: one CPU with counted instructions (exact figures; then the commands and labels), two CPUs and eight by the clock,
+Six boots: one CPU with counted instructions (exact figures; the commands; labels and the system reader), two CPUs and eight by the clock,
 and no PMU as the control. Every check of `inside/` is a test here, found by reading its name, so a check that never ran is a
 failure. What is measured there is an emulated PMU's and says nothing of performance.
 """
@@ -19,7 +19,6 @@ from pmutop.cli import main
 pytestmark = [pytest.mark.hardware, pytest.mark.slow, pytest.mark.timeout(600)]
 
 INSIDE = Path(guest.__file__).with_name("inside")
-AT_ONCE = 2  # guests: those that count instructions have one thread each, and their time is their own
 READERS = ("system", "attach")
 
 
@@ -35,15 +34,10 @@ def checks_of(boot):
 
 @pytest.fixture(scope="module")
 def guests(request):
-    """Results to come of the boots that the chosen tests ask for, in the table's order."""
+    """The boots that the chosen tests ask for, under way."""
     ours = [item for item in request.session.items if item.path == request.path]
-    asked = {name for item in ours for name in item.fixturenames}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {
-            name: pool.submit(guest.boot, *modules, **options)
-            for name, (modules, options) in guest.BOOTS.items()
-            if name in asked
-        }
+    with ThreadPoolExecutor(guest.AT_ONCE) as pool:
+        yield guest.boots({name for item in ours for name in item.fixturenames}, pool)
 
 
 def fixture_of(name):
@@ -59,7 +53,7 @@ def fixture_of(name):
     return booted
 
 
-exact, commands, without, two, eight = map(fixture_of, guest.BOOTS)
+exact, commands, labels, without, two, eight = map(fixture_of, guest.BOOTS)
 
 
 def passed(result, name):
@@ -77,6 +71,11 @@ def test_exact(exact, name):
 @pytest.mark.parametrize("name", checks_of("commands"))
 def test_commands(commands, name):
     passed(commands, name)
+
+
+@pytest.mark.parametrize("name", checks_of("labels"))
+def test_labels(labels, name):
+    passed(labels, name)
 
 
 def test_recording_of_the_guest_replays_here(commands, tmp_path, capsysbinary):
@@ -101,10 +100,10 @@ def replayed(name, result, folder, capsysbinary):
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_labels_of_the_guest_are_the_same_when_replayed_here(commands, reader, tmp_path, capsysbinary):
+def test_labels_of_the_guest_are_the_same_when_replayed_here(labels, reader, tmp_path, capsysbinary):
     """What was said live, by the model trained on x86 and by the rules, is said again from the recording."""
-    passed(commands, f"labels.check_labels_through_the_{reader}_reader")
-    here, there = replayed(reader, commands, tmp_path, capsysbinary)
+    passed(labels, f"labels.check_labels_through_the_{reader}_reader")
+    here, there = replayed(reader, labels, tmp_path, capsysbinary)
     rows = [
         {(line["slice"], line["pid"]): line for line in lines[1:] if "pid" in line} for lines in (here, there)
     ]

@@ -9,10 +9,11 @@ import os
 import platform
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "hardware"))
-from guest import BOOTS, Result, boot
+from guest import AT_ONCE, BOOTS, boot, boots
 
 from pmutop.sources.machine import describe
 
@@ -29,7 +30,7 @@ FIGURES = {
         lambda facts: f"exact; constant part {facts['overheads']} instructions",
     ),
     "System reader, the same": (
-        "commands",
+        "labels",
         "system.check_difference_of_lengths_is_exact_for_each_task_while_others_run",
         lambda facts: f"exact; constant part {facts['overheads']} instructions",
     ),
@@ -44,24 +45,24 @@ FIGURES = {
         lambda facts: f"{facts['spread']:.2%}",
     ),
     "15 events on 7 counters, rotated by the system reader: shares": (
-        "commands",
+        "labels",
         "system.check_fifteen_events_on_seven_counters_are_rotated_by_the_reader",
         lambda facts: ", ".join(map(str, facts["shares"])),
     ),
     "... error of each task's scaled instructions": (
-        "commands",
+        "labels",
         "system.check_fifteen_events_on_seven_counters_are_rotated_by_the_reader",
         lambda facts: ", ".join(f"{error:.2%}" for error in facts["errors"]),
     ),
     "Flood of switches, ring of 16 KiB: samples lost, switches without one": (
-        "commands",
+        "labels",
         "lost.check_lost_records_are_counted_and_counts_are_exact_afterwards",
         lambda facts: (
             f"{facts['machine'][1]['lost']}, {facts['machine'][1]['missing']}; exact again afterwards"
         ),
     ),
     "`lost` in the machine lines of the log, slice by slice": (
-        "commands",
+        "labels",
         "lost.check_lost_records_are_in_the_log_and_ipc_is_right",
         lambda facts: ", ".join(map(str, facts["lost"])),
     ),
@@ -81,21 +82,16 @@ FIGURES = {
         lambda facts: f"{facts['MiB']:g} MiB, {facts['descriptors']}",
     ),
     "Lines labelled through the system reader": (
-        "commands",
+        "labels",
         "labels.check_labels_through_the_system_reader",
         lambda facts: "; ".join(f"{count} x {what}" for what, count in facts.items()),
     ),
     "Lines labelled through the attach reader": (
-        "commands",
+        "labels",
         "labels.check_labels_through_the_attach_reader",
         lambda facts: "; ".join(f"{count} x {what}" for what, count in facts.items()),
     ),
 }
-
-
-def cpu_of_children() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 def main() -> None:
@@ -103,21 +99,17 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"{time.strftime('%Y-%m-%d')}, {about['model']}, {about['cpus']} CPUs, Linux {about['kernel']}, "
           f"Python {platform.python_version()}; load average {load:.1f} before\n")  # fmt: skip
-    print(
-        "| boot | empty, s | with its checks, s | of that CPU time, s | checks held |\n|---|---|---|---|---|"
-    )
-    results: dict[str, Result] = {}
-    for name, (modules, options) in BOOTS.items():
-        empty = boot(**options).seconds
-        before = cpu_of_children()
-        result = results[name] = boot(*modules, **options)
-        cpu = cpu_of_children() - before
-        held = sum(told["ok"] for told in result.checks.values())
-        sure = f"{held} of {len(result.checks)}"
-        print(
-            f"| {name}: {', '.join(modules)} | {empty:.1f} | {result.seconds:.1f} | {cpu:.1f} | {sure} |",
-            flush=True,
-        )
+    for cpus in (1, 2, 8):
+        empty = boot(cpus=cpus, icount=cpus == 1).seconds
+        print(f"From QEMU's start to power-off, no check, {cpus} CPUs: {empty:.1f} s.", flush=True)
+    started = time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        results = {name: result.result() for name, result in boots(BOOTS, pool).items()}
+    print(f"All boots, {AT_ONCE} at a time: {time.monotonic() - started:.1f} s.\n")
+    print("| boot | seconds | checks held |\n|---|---|---|")
+    for name, result in results.items():
+        held = f"{sum(told['ok'] for told in result.checks.values())} of {len(result.checks)}"
+        print(f"| {name}: {', '.join(BOOTS[name][0])} | {result.seconds:.1f} | {held} |")
     print("\n| what | measured |\n|---|---|")
     for what, (name, check, said) in FIGURES.items():
         told = results[name].checks.get(check, {"ok": False})

@@ -252,7 +252,8 @@ def cross_built(folder: Path) -> Path:
             (built / "setup.py").unlink()  # so that the next run tries again
             raise RuntimeError(f"the extension does not build for aarch64:\n{error.stderr[-4000:]}") from None
     headers = [*WORKLOADS.glob("*.h"), REPOSITORY / "pmutop/pmutop_region.h"]
-    if any([copied(header, built / "carried" / header.name) for header in headers]):
+    changed = [copied(header, built / "carried" / header.name) for header in headers]
+    if any(changed):
         for name in PROGRAMS:
             (built / name).unlink(missing_ok=True)
     for name, place in PROGRAMS.items():

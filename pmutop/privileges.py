@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from pmutop._switches import ring_size
 from pmutop.kernelfiles import names, text
 from pmutop.scene import GOOD, NOTE, PROBLEM, Finding, Scene
 
-RINGS = 64 << 20  # bytes that the system reader's rings take, all CPUs together
-PER_CPU = 12  # descriptors that the system reader keeps per CPU: two groups of five, a dummy, one to spare
-PER_TASK = 5  # and the attach reader per task
+RINGS = 64 << 20  # bytes that the system reader's rings may take, all CPUs together
+PAGE = 4096  # the head of a ring
+PER_CPU = 20  # descriptors of the system reader for each CPU: at most 16 events (6 without a PMU), two leaders, a dummy, a clock
+PER_TASK = 16  # and of the attach reader for each task: its events (7 without a PMU), and a file of /proc
 
 
 def paranoid(scene: Scene) -> Finding | None:
@@ -98,12 +100,13 @@ def locked_memory(scene: Scene) -> Finding | None:
     if scene.rights.locked_memory is None:
         return None
     allowed = scene.setting("perf_event_mlock_kb", 516) * 1024 * cpus + scene.rights.locked_memory
-    if allowed >= RINGS:
+    each = ring_size(RINGS, cpus)
+    if allowed >= cpus * (each + PAGE):
         return Finding(GOOD, f"locked memory: {allowed >> 20} MiB allowed for rings")
-    fix = f"sudo sysctl kernel.perf_event_mlock_kb={-(-RINGS // cpus // 1024) + 4}"
+    fix = f"sudo sysctl kernel.perf_event_mlock_kb={(each + PAGE) >> 10}"
     return Finding(
         NOTE,
-        f"locked memory: rings of {allowed >> 20} MiB in all instead of {RINGS >> 20}; more samples may be lost",
+        f"locked memory: rings of {allowed >> 10} KiB in all instead of {cpus * each >> 10}; more samples may be lost",
         fix,
     )
 

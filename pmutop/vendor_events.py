@@ -7,6 +7,8 @@ of ours, so that a row is spelt `event=0x43,umask=0x1` as in sysfs.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pmutop.topology import Machine
@@ -285,6 +287,16 @@ def family_of(vendor: str, family: int, model: int, arch: str) -> str:
     return "arm" if arch == "aarch64" else ""
 
 
+def family_named(processor: object) -> str:
+    """The family of a processor in `topology.processor`'s words, as a recording's header carries them; '' if they say none."""
+    if match := re.fullmatch(r"(0x[0-9a-f]+)((?:-0x[0-9a-f]+)+)", str(processor)):
+        parts = match[2].split("-")[1:]
+        return family_of(match[1], -1, int(parts[0], 0) if len(parts) == 1 else -1, "aarch64")
+    if match := re.fullmatch(r"(.+)-(\d+)-(\d+)", str(processor)):
+        return family_of(match[1], int(match[2]), int(match[3]), "x86_64")
+    return ""
+
+
 def family_of_machine(machine: Machine) -> str:
     return family_of(machine.vendor, machine.family, machine.model, machine.arch)
 
@@ -327,6 +339,7 @@ GENERIC = {  # perf's generic names; the kernel maps them for most processors
     "stalls-frontend": "stalled-cycles-frontend",
     "stalls-backend": "stalled-cycles-backend",
 }
+GENERIC_ROLES = {name: role for role, name in GENERIC.items()}
 INTEL = GENERIC | {"l3-accesses": "cache-references", "l3-misses": "cache-misses"}  # there these are the L3's
 #: Names of the Arm driver's events folder (drivers/perf/arm_pmuv3.c); {pmu} because the PMU is called differently everywhere.
 ARM = GENERIC | {
@@ -355,7 +368,7 @@ ZEN5_KEYS = GENERIC | {
     "l1d-accesses": "ls_dispatch.all",
     "l1d-misses": "ls_dmnd_fills_from_sys.all",
     "l2-accesses": "ls_dmnd_fills_from_sys.local_l2",  # nearest kin: fills that the L2 answered
-    "l2-misses": "ls_dmnd_fills_from_sys.local_ccx",  # nearest kin: fills that the L3 answered
+    "l2-misses": "{pmu}/event=0x43,umask=0xfe/",  # ls_dmnd_fills_from_sys, every answer but the L2's own
     "l3-misses": "ls_dmnd_fills_from_sys.dram_io_all",
     "dtlb-misses": "ls_l1_d_tlb_miss.all_l2_miss",
     "itlb-misses": "bp_l1_tlb_miss_l2_tlb_miss.all",
@@ -379,8 +392,37 @@ SLOTS = {
 }  # amdzen5/pipeline.json: 8 dispatch slots a cycle
 
 
+#: What perf's two generic cache events are, by the level that the kernel maps them to: the last one (man perf_event_open) but
+#: for AMD (arch/x86/events/amd/core.c, amd_zen1_perfmon_event_map) and Arm (drivers/perf/arm_pmuv3.c, armv8_pmuv3_perf_map).
+#: What reaches the L3 has missed the L2.
+LAST_LEVEL = {"cache-references": "l2-misses", "cache-misses": "l3-misses"}
+CACHE_ROLES = {
+    "amd": {"cache-references": "l2-accesses", "cache-misses": "l2-misses"},
+    "arm": {"cache-references": "l1d-accesses", "cache-misses": "l1d-misses"},
+}
+#: Whose generic names these processors share.
+KIN = {"emeraldrapids": "intel", "graniterapids": "intel", "zen5": "amd", "neoverse-v3": "arm"}
+
+
+def key_names(family: str, pmus: Sequence[str]) -> dict[str, str]:
+    """Role -> the name under which a family's processor counts it, in the order of ROLES; roles it lacks are absent.
+
+    Of several PMUs none can speak for the others: then names that one of them defines give way to perf's generic ones.
+    """
+    names = KEY_EVENTS.get(family, GENERIC)
+    if len(pmus) > 1:
+        names = {role: GENERIC.get(role, "") if "{pmu}" in name else name for role, name in names.items()}
+    return {role: names[role].format(pmu=(*pmus, "cpu")[0]) for role in ROLES if names.get(role)}
+
+
 def key_events(machine: Machine) -> dict[str, str]:
-    """Role -> the name under which this machine's processor counts it, in the order of ROLES; roles it lacks are absent."""
-    names = KEY_EVENTS[family_of_machine(machine)]
-    pmu = machine.core_pmus[0].name if machine.core_pmus else "cpu"
-    return {role: names[role].format(pmu=pmu) for role in ROLES if role in names}
+    """`key_names` of this machine."""
+    return key_names(family_of_machine(machine), [pmu.name for pmu in machine.core_pmus])
+
+
+def role_of(name: str, family: str) -> str:
+    """What an event counts, as the features and rules call it (ROLES); its own name where it is none of them."""
+    spelt = re.sub(r"^[^/]+/", "{pmu}/", name)
+    cache = CACHE_ROLES.get(KIN.get(family, family), LAST_LEVEL)
+    own = {event: role for role, event in KEY_EVENTS.get(family, GENERIC).items()}
+    return cache.get(name) or own.get(spelt) or own.get(name) or GENERIC_ROLES.get(name, name)

@@ -141,9 +141,9 @@ def test_locked_memory_limit_binds_whoever_lacks_ipc_lock(tmp_path):
     root = machines.amd_server(tmp_path).process(perfmon, uid=1000, memlock="65536")
     finding = findings(root)["locked memory"]
     assert finding.level == NOTE
-    # 64 MiB over 8 CPUs, and the page that heads each ring
-    assert finding.fix == "sudo sysctl kernel.perf_event_mlock_kb=8196"
-    assert findings(root.settings(perf_event_mlock_kb=8196))["locked memory"].level == "good"
+    # the most that a ring takes, and the page that heads it; 8 CPUs do not need the 64 MiB
+    assert finding.fix == "sudo sysctl kernel.perf_event_mlock_kb=2052" and "of 16384;" in finding.text
+    assert findings(root.settings(perf_event_mlock_kb=2052))["locked memory"].level == "good"
     assert "locked memory" not in findings(root.settings(perf_event_paranoid=-1))
     assert "locked memory" not in findings(root.process())  # root
 
@@ -151,7 +151,7 @@ def test_locked_memory_limit_binds_whoever_lacks_ipc_lock(tmp_path):
 def test_descriptor_limit_that_cannot_hold_the_whole_machine(tmp_path):
     root = machines.intel_server(tmp_path, cores=8).process(f"{1 << 38:016x}", uid=1000, files=("256", "256"))
     finding = findings(root)["descriptors"]
-    assert finding.level == PROBLEM and "32 CPUs need 448" in finding.text and "--nofile=448" in finding.fix
+    assert finding.level == PROBLEM and "32 CPUs need 704" in finding.text and "--nofile=704" in finding.fix
 
 
 def test_mux_interval_against_the_slice(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from pmutop import libpfm, sysfs, vendor_events
 from pmutop.errors import UsageError
-from pmutop.topology import Machine
+from pmutop.topology import Machine, processor
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,41 @@ def test_every_key_event_of_every_family_can_be_spelt(tmp_path):
             )
     machines.big_little(tmp_path)
     keys = vendor_events.key_events(Machine.read(tmp_path))
-    assert keys["l2-misses"] == "armv8_cortex_a53/l2d_cache_refill/"
+    assert keys["l3-misses"] == "LLC-load-misses"  # two PMUs: names that both know
     assert list(keys)[:2] == ["instructions", "cycles"]
+
+
+@pytest.mark.parametrize(
+    "make", [machines.amd_server, machines.big_little, machines.arm_server, machines.intel_server]
+)
+def test_the_family_by_the_words_of_a_header(tmp_path, make):
+    """A recording's header names the processor in numbers; it must be the same family as the machine itself."""
+    make(tmp_path)
+    machine = Machine.read(tmp_path)
+    assert vendor_events.family_named(processor(tmp_path)) == vendor_events.family_of_machine(machine)
+
+
+@pytest.mark.parametrize(
+    "words", ["", "0x41", "GenuineIntel-6", "0x41-0xd07-", "a-b-c", None, ["0x41-0xd07"]]
+)
+def test_words_that_are_no_processor(words):
+    assert vendor_events.family_named(words) in ("", "arm")
+
+
+def test_what_each_key_event_counts_is_known_again_by_its_name():
+    for family, names in vendor_events.KEY_EVENTS.items():
+        for role, name in vendor_events.key_names(family, ["armv8_pmuv3_0"]).items():
+            played = vendor_events.role_of(name, family)
+            if (role, played) != ("l3-accesses", "l2-misses"):  # what reaches the L3 has missed the L2
+                assert played == role or names[played] == names[role], (family, role)
+
+
+def test_of_several_pmus_only_generic_names_are_taken():
+    one = vendor_events.key_names("arm", ["armv8_cortex_a53"])
+    two = vendor_events.key_names("arm", ["armv8_cortex_a53", "armv8_cortex_a72"])
+    assert one["l1d-misses"] == "armv8_cortex_a53/l1d_cache_refill/" and "l2-misses" in one
+    assert two["l1d-misses"] == "L1-dcache-load-misses" and "l2-misses" not in two
+    assert not any("/" in name for name in two.values())
 
 
 def test_modes_behind_a_name(tmp_path):

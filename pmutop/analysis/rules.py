@@ -22,6 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmutop.vendor_events import KIN
+
 #: Weight of a miss in the last level against a hit in it: TMA's (L3 against memory); L2 against L3 by the same reasoning
 #: from the latencies that PerfExpert uses.
 WEIGHTS = {"l2": 0.25, "l3": 1.0, "memory": 7.0}
@@ -32,7 +34,6 @@ LATENCIES = {
     "amd": {"l2": 14, "l3": 46, "memory": 300, "mispredict": 13},
     "arm": {"l2": 11, "l3": 60, "memory": 250, "mispredict": 11},
 }
-BASE = {"emeraldrapids": "intel", "graniterapids": "intel", "zen5": "amd", "neoverse-v3": "arm"}
 
 
 class Rule(NamedTuple):
@@ -78,7 +79,7 @@ def quantities(counts: dict[str, np.ndarray], family: str = "", slots: int = 1) 
     def role(name: str) -> np.ndarray:
         return np.asarray(counts.get(name, nothing), dtype=float)
 
-    latency = LATENCIES[BASE.get(family, family) if BASE.get(family, family) in LATENCIES else ""]
+    latency = LATENCIES.get(KIN.get(family, family), LATENCIES[""])
     cycles, instructions = role("cycles"), role("instructions")
     with np.errstate(divide="ignore", invalid="ignore"):
         cycles = np.where(cycles > 0, cycles, np.nan)
@@ -95,6 +96,7 @@ def quantities(counts: dict[str, np.ndarray], family: str = "", slots: int = 1) 
         weighed = {"memory": memory, "l3": l3, "l2": l2}
         weighed = {place: np.nan_to_num(count) * WEIGHTS[place] for place, count in weighed.items()}
         total = sum(weighed.values())
+        looked = np.any([~np.isnan(bound) for bound in bounds.values()], axis=0)
         data = np.clip(sum(np.nan_to_num(bound) for bound in bounds.values()), 0, 1)
         # Where stalls are counted they are the truth and are split; the latency bound only caps each part.
         parts = {
@@ -114,7 +116,7 @@ def quantities(counts: dict[str, np.ndarray], family: str = "", slots: int = 1) 
             "l3_bound": parts["l3"],
             "l2_bound": parts["l2"],
             "core_bound": np.clip(stalled - data, 0, None),
-            "backend_bound": np.where(np.isnan(stalled), data, stalled),
+            "backend_bound": np.where(np.isnan(stalled), np.where(looked, data, np.nan), stalled),
             "mispredicts_per_ki": role("branch-misses") / ki,
             "assists_share": role("fp-assists") * ASSIST_CYCLES / cycles,
             "l1_misses_per_ki": role("l1d-misses") / ki,
@@ -126,7 +128,8 @@ def quantities(counts: dict[str, np.ndarray], family: str = "", slots: int = 1) 
 def judge(
     counts: dict[str, np.ndarray], family: str = "", slots: int = 1
 ) -> list[tuple[str, str, Rule | None]]:
-    """(label, kind, rule) per row, in the eight labels; label 'unknown' where cycles or instructions were not counted.
+    """(label, kind, rule) per row, in the eight labels; label 'unknown' where cycles or instructions were not counted, or
+    neither misses nor stalls: an N_ label is a look that found nothing, never no look.
 
     `rule` is the one that fired; None for an N_ label, which says where the working set lies and that no threshold was
     passed. See `quantities` for the arguments.
@@ -152,7 +155,9 @@ def judge(
 
 
 def healthy(found: dict[str, np.ndarray], row: int) -> str:
-    """The N_ label: the place beyond which the working set does not reach."""
+    """The N_ label: the place beyond which the working set does not reach; 'unknown' where nobody looked."""
+    if np.isnan(found["backend_bound"][row]):
+        return "unknown"
     for label, name in (
         ("N_Mem_M", "l3_misses_per_ki"),
         ("N_Mem_L3", "l2_misses_per_ki"),

@@ -57,7 +57,7 @@ def measured_scene(interval: float) -> Scene:
 
 def judgements(options: argparse.Namespace) -> tuple[list[dict], list[dict]]:
     """(models, tiers): each installed model with its labels, and whether it and they can be shown here, and why not."""
-    from pmutop.bundle import installed
+    from pmutop.bundle import installed, left_to_rules
 
     try:
         source = open_source(options)
@@ -67,9 +67,10 @@ def judgements(options: argparse.Namespace) -> tuple[list[dict], list[dict]]:
         header, refused = source.header, ""
         columns, absent = {event.name for event in header.events}, header.absent
         source.close()
-    models = []
+    models, usable = [], []
     for bundle in installed()[0]:
         why = refused or bundle.refusal(header) or ""
+        usable += [] if why else [bundle]
         labels = []
         for label in bundle.card["labels"]:
             missing = [name for name in wanted(label) if name not in columns]
@@ -98,6 +99,8 @@ def judgements(options: argparse.Namespace) -> tuple[list[dict], list[dict]]:
             (model["why"] for model in of_tier if model["why"]),
             "" if of_tier else "no model of this tier is installed",
         )
+        if tier == "hardware" and header is not None and left_to_rules(header, usable):
+            why += "; published rules of thumb stand in, marked `rule`"
         tiers.append({"tier": tier, "labels": shown, "not_shown": hidden, "why": why if not shown else ""})
     return models, tiers
 

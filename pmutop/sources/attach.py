@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pmutop import __version__
+from pmutop import __version__, sysfs, vendor_events
 from pmutop._perf import CountError, Group
 from pmutop._proc import Scanner
 from pmutop.errors import PmutopError
@@ -26,14 +26,10 @@ from pmutop.sources.budget import fitting
 from pmutop.sources.identity import Users, cgroup_of, cmdline_of
 from pmutop.sources.quotas import Quotas
 from pmutop.sysfs import resolve
-from pmutop.topology import Pmu
+from pmutop.topology import Pmu, processor
 
 #: Counted where permitted: exact run time, then what tells the software tier's pathologies apart.
 SOFTWARE_EVENTS = ("task-clock", "cpu-migrations", "syscalls", "futex-calls", "forks", "execs", "disk-waits")
-#: Counted where there is a PMU; a group of its own, small enough for any.
-HARDWARE_EVENTS = ("cycles", "instructions", "branch-misses", "cache-misses", "cache-references", "branches",
-                   "L1-dcache-load-misses", "stalled-cycles-backend")  # fmt: skip
-
 TOGETHER = 64  # members of a group at most (pmutop._perf)
 
 #: Descriptors left for everything else: files, the terminal, sockets.
@@ -252,7 +248,7 @@ def choose_groups(
     """
     absent: dict[str, str] = {}
     groups = []
-    for wanted in (SOFTWARE_EVENTS, HARDWARE_EVENTS) if names is None else split(names):
+    for wanted in (SOFTWARE_EVENTS, hardware_events()) if names is None else split(names):
         countable: list[Event] = []
         for name in wanted:
             try:
@@ -278,6 +274,13 @@ def choose_groups(
         except (PmutopError, CountError) as error:
             raise as_user_error(error, progress) from None
     return groups, absent
+
+
+def hardware_events() -> list[str]:
+    """The key events of this processor, most important first; perf's generic names where it has no PMU to ask."""
+    pmus = sysfs.core_pmus()
+    family = vendor_events.family_named(processor()) if pmus else ""
+    return list(vendor_events.key_names(family, pmus).values())
 
 
 def permitted(event: Event, pmus: Sequence[Pmu] = ()) -> Event:

@@ -69,6 +69,9 @@ def test_without_stall_counts_the_upper_bound_decides():
 def test_uncounted_is_never_no():
     nan = {role: np.array([np.nan]) for role in ("cycles", "instructions")}
     assert judge(nan)[0][0] == "unknown"
+    bare = {role: np.array([1e6]) for role in ("cycles", "instructions", "branch-misses", "fp-assists")}
+    assert judge(bare | {"branch-misses": np.array([0.0]), "fp-assists": np.array([0.0])})[0][0] == "unknown"
+    assert judge(bare)[0][:2] == ("P_CPU", "branch")  # this one was looked for, and found
     assert np.isnan(quantities(counts() | {"branch-misses": np.array([np.nan])})["mispredicts_per_ki"][0])
 
 

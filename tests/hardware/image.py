@@ -18,7 +18,18 @@ PYTHON = "python3.11"  # Debian 12's; the extension is built for it
 QEMU = "qemu-system-aarch64"
 CC = "aarch64-linux-gnu-gcc"
 WHEELS = ["numpy>=2.0", "platformdirs>=4"]  # what `pmutop log` may import
-PROGRAMS = ("init", "spin", "phases")  # of inside/, in C
+INSIDE, TRAINING = HERE / "inside", REPOSITORY / "pmutop/training"
+WORKLOADS = TRAINING / "programs"
+#: C programs and where they lie: process 1, loops of known length, and of the labelled workloads those that are run for labels.
+PROGRAMS = {
+    "init": INSIDE,
+    "spin": INSIDE,
+    "phases": INSIDE,
+    "micro": TRAINING,
+    "os_fault": WORKLOADS,
+    "os_syscall": WORKLOADS,
+    "os_runqueue": WORKLOADS,
+}
 #: Never needed in the guest, and half of its image otherwise.
 LEFT_OUT = (
     "usr/share",
@@ -188,7 +199,8 @@ def overlay() -> bytes:
         )
         (staged / "opt/bin").mkdir()
         shutil.copy2(built / "init", staged / "init")
-        for name in ("spin", "phases", "micro"):
+        for name in PROGRAMS.keys() - {"init"}:
+            shutil.copy2(built / name, staged / "opt/bin")
             shutil.copy2(built / name, staged / "opt/bin")
         subprocess.run(
             [sys.executable, "-m", "compileall", "-q", staged], stdout=subprocess.DEVNULL, check=False
@@ -239,15 +251,16 @@ def cross_built(folder: Path) -> Path:
         except subprocess.CalledProcessError as error:
             (built / "setup.py").unlink()  # so that the next run tries again
             raise RuntimeError(f"the extension does not build for aarch64:\n{error.stderr[-4000:]}") from None
-    flags = ["-O2", "-Wall", "-Wextra", "-static", "-pthread", "-s"]
-    for name in PROGRAMS:
-        if copied(HERE / "inside" / f"{name}.c", built / f"{name}.c") or not (built / name).exists():
-            run(CC, *flags, "-o", built / name, built / f"{name}.c")
-    training = REPOSITORY / "pmutop/training"
-    sources = [*training.glob("programs/*.h"), REPOSITORY / "pmutop/pmutop_region.h", training / "micro.c"]
-    changed = [copied(source, built / "carried" / source.name) for source in sources]
-    if any(changed) or not (built / "micro").exists():
-        run(CC, *flags, "-o", built / "micro", built / "carried/micro.c")
+    headers = [*WORKLOADS.glob("*.h"), REPOSITORY / "pmutop/pmutop_region.h"]
+    changed = [copied(header, built / "carried" / header.name) for header in headers]
+    if any(changed):
+        for name in PROGRAMS:
+            (built / name).unlink(missing_ok=True)
+    for name, place in PROGRAMS.items():
+        source = built / "carried" / f"{name}.c"
+        if copied(place / source.name, source) or not (built / name).exists():
+            flags = ["-O2", "-Wall", "-Wextra", "-static", "-pthread", "-s"]
+            run(CC, *flags, "-o", built / name, source, "-lm")
     return built
 
 

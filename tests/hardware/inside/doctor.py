@@ -13,6 +13,8 @@ def check_doctor_as_root_and_as_nobody():
     assert "7 of armv8_pmuv3" in found["counters"]["text"]
     assert found["plausibility"]["level"] == "good" and "0.25" in found["plausibility"]["text"]
     assert found["paranoid"]["level"] == "good"
+    (tier,) = [tier for tier in told["tiers"] if tier["tier"] == "hardware"]
+    assert not tier["labels"] and "marked `rule`" in tier["why"], tier
     for level, wanted in ((3, "problem"), (2, "note"), (1, "note"), (-1, "good")):
         with setting("perf_event_paranoid", level):
             told = json.loads(pmutop("doctor", "--json", user=65534).stdout)

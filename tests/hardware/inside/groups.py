@@ -3,9 +3,11 @@
 One CPU and counted instructions: every figure repeats to the digit.
 """
 
+import ctypes
 import errno
 import os
 import resource
+import struct
 import time
 
 from loops import Spin, counted, named, setting
@@ -16,6 +18,7 @@ from pmutop.sources import budget
 from pmutop.topology import Machine
 
 COUNTERS = 7  # of the emulated cortex-a57: six, and the one for cycles
+PERF_EVENT_OPEN = 241  # arm64's number: include/uapi/asm-generic/unistd.h
 PAIR = named("cycles", "instructions")
 
 
@@ -130,6 +133,26 @@ def check_seven_fit_and_the_eighth_never_runs():
             for _, enabled, running in readings
         )
         assert all((value > 0) is runs for value, _, _ in readings)
+
+
+def check_eighth_of_an_enabled_group_is_refused():
+    """By the bare system call (perf_event_open(2)): pmutop itself always opens leaders disabled, and must then look."""
+    attributes = struct.pack("2I5Q", 0, 128, 0, 0, 0, 0, 1 << 5) + bytes(
+        80
+    )  # cycles, exclude_kernel, enabled
+    libc = ctypes.CDLL(None, use_errno=True)
+    opened = []
+    try:
+        while len(opened) < 2 * COUNTERS:
+            leader = opened[0] if opened else -1
+            number = libc.syscall(PERF_EVENT_OPEN, attributes, 0, -1, leader, 0)
+            if number < 0:
+                break
+            opened.append(number)
+        assert (len(opened), ctypes.get_errno()) == (COUNTERS, errno.EINVAL)
+    finally:
+        for number in opened:
+            os.close(number)
 
 
 def check_budget_is_measured():

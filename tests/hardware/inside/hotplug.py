@@ -57,6 +57,7 @@ def check_tasks_on_both_cpus_are_credited_what_their_own_counters_say():
             for cpu, spin in enumerate(spins):
                 os.sched_setaffinity(spin.pid, {cpu})
                 own[cpu].enable()
+            watch.catch_up()  # with what they counted while they started
             before = [watch.total(spin.pid, NAME)[0] for spin in spins]
             for spin in spins:
                 spin.go()

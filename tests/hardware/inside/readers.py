@@ -10,15 +10,20 @@ from loops import Spin
 
 from pmutop.slices import Born, Renamed
 
+PAIR = ["cycles:u", "instructions:u"]
+#: Passes of three loops side by side, and of the same three in a second run.
+LENGTHS = [500_000, 2_000_000, 1_000_000], [1_500_000, 2_000_000, 4_000_000]
+
 
 class Watch:
-    """The slices of a source, taken one by one; `total(tid, event)` is the last running total of a task."""
+    """The slices of a source, taken one by one; `total(tid, event)` is the last running total of a task, `cpus` by ref where
+    its scheduling periods were."""
 
     def __init__(self, source):
         self.source = source
         self.slices = iter(source)
         self.names = [event.name for event in source.events]
-        self.refs, self.totals = {}, {}
+        self.refs, self.totals, self.cpus = {}, {}, {}
         self.tick()
 
     def tick(self):
@@ -30,6 +35,9 @@ class Watch:
         refs, counts = array("q", bytes(raw.refs)), array("Q", bytes(raw.counts))
         for row, ref in enumerate(refs):
             self.totals[ref] = counts[row * width : (row + 1) * width]
+        periods = array("q", bytes(raw.periods))
+        for cpu, ref in zip(periods[::4], periods[1::4], strict=True):
+            self.cpus.setdefault(ref, set()).add(cpu)
         return raw
 
     def catch_up(self):
@@ -53,23 +61,27 @@ def nudge(spin):
 
 
 def increases(make, lengths):
+    """`increases_in` a reader of its own: make(interval, names) opens it."""
+    watch = Watch(make(0.02, PAIR))
+    with contextlib.closing(watch.source):
+        return increases_in(watch, lengths)
+
+
+def increases_in(watch, lengths):
     """(cycles, instructions) that the reader counted for each of several loops of these lengths running side by side."""
-    names = ["cycles:u", "instructions:u"]
     with contextlib.ExitStack() as stack:
         spins = [stack.enter_context(Spin(passes, pieces=40)) for passes in lengths]
-        watch = Watch(make(0.02, names))
-        stack.callback(watch.source.close)
-        while not all(watch.total(spin.pid, names[1])[1] for spin in spins):
+        while not all(watch.total(spin.pid, PAIR[1])[1] for spin in spins):
             for spin in spins:
                 nudge(spin)
             watch.tick()
-        before = [[watch.total(spin.pid, name)[0] for name in names] for spin in spins]
+        before = [[watch.total(spin.pid, name)[0] for name in PAIR] for spin in spins]
         for spin in spins:
             spin.go()
         for spin in spins:
             assert spin.process.stdout.readline() == b"done\n"
         watch.catch_up()
-        after = [[watch.total(spin.pid, name) for name in names] for spin in spins]
+        after = [[watch.total(spin.pid, name) for name in PAIR] for spin in spins]
         assert all(enabled == running > 0 for pair in after for _, enabled, running in pair), after
         return [
             [now[0] - then for now, then in zip(pair, start, strict=True)]
@@ -79,10 +91,13 @@ def increases(make, lengths):
 
 def differences_are_exact(make):
     """Two runs of three tasks that differ in length only: the difference is the loop's, to the digit, in the right task."""
-    lengths, longer = [500_000, 2_000_000, 1_000_000], [1_500_000, 2_000_000, 4_000_000]
-    first, second = increases(make, lengths), increases(make, longer)
-    overheads = [count[1] - 2 * passes for count, passes in zip(first, lengths, strict=True)]
+    return exact(*(increases(make, lengths) for lengths in LENGTHS))
+
+
+def exact(first, second):
+    """What `increases` gave for both LENGTHS: their differences are those of the loops, and fields are not swapped."""
+    overheads = [count[1] - 2 * passes for count, passes in zip(first, LENGTHS[0], strict=True)]
     got = [late[1] - early[1] for late, early in zip(second, first, strict=True)]
-    assert got == [2_000_000, 0, 6_000_000], (got, overheads)
+    assert got == [2 * (b - a) for a, b in zip(*LENGTHS, strict=True)], (got, overheads)
     assert all(cycles == 4 * instructions for cycles, instructions in first + second), (first, second)
     return {"overheads": overheads}

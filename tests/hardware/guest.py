@@ -33,6 +33,7 @@ BOOTS: dict[str, tuple[tuple[str, ...], dict]] = {
     "exact": (("groups", "attach", "cores", "doctor"), {}),
     "commands": (("commands",), {"cpu": RICH}),
     "labels": (("labels", "system", "lost"), {"cpu": RICH}),
+    "many": (("manyruns",), {}),
     "without": (("groups", "attach", "cores", "labels", "nopmu"), {"pmu": False}),
     "two": (("cpus", "hotplug"), {"cpus": 2, "icount": False}),
     "eight": (("eight",), {"cpus": 8, "icount": False}),

@@ -1,7 +1,7 @@
 """Hardware counters without hardware: pmutop on the emulated PMU of a Linux guest (see guest.py).
 
-Six boots: one CPU with counted instructions (exact figures; the commands; labels and the system reader), two CPUs and eight by the clock,
-and no PMU as the control. Every check of `inside/` is a test here, found by reading its name, so a check that never ran is a
+Seven boots: one CPU with counted instructions (exact figures; the commands; labels and the system reader; one profile from many
+runs), two CPUs and eight by the clock, and no PMU as the control. Every check of `inside/` is a test here, found by reading its name, so a check that never ran is a
 failure. What is measured there is an emulated PMU's and says nothing of performance.
 """
 
@@ -53,7 +53,7 @@ def fixture_of(name):
     return booted
 
 
-exact, commands, labels, without, two, eight = map(fixture_of, guest.BOOTS)
+exact, commands, labels, many, without, two, eight = map(fixture_of, guest.BOOTS)
 
 
 def passed(result, name):
@@ -71,6 +71,11 @@ def test_exact(exact, name):
 @pytest.mark.parametrize("name", checks_of("commands"))
 def test_commands(commands, name):
     passed(commands, name)
+
+
+@pytest.mark.parametrize("name", checks_of("many"))
+def test_many_runs(many, name):
+    passed(many, name)
 
 
 @pytest.mark.parametrize("name", checks_of("labels"))

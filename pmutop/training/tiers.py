@@ -17,11 +17,14 @@ class Tier:
     """One row of the table of tiers.
 
     required, optional: features; without the events of a required one the model is refused, those of an optional one
-    may be missing; both empty: whatever the passes counted, per cycle (passes.features). plain: the feature that says whether the optional events were counted; a training row then counts a
-    second time without them ("" where there are none). keep: how many key events are chosen from the features (0: all
-    stay). least_leaf: rows of a leaf, more than one run gives: no rule for a single run. needs: what the labels take. slices: kept of each run, unless told. passes: (folder, what opens the source) for each time that
-    the workloads run. groups: what whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view:
-    class of a workload and its row's label}. admit_by: workloads of one such name are admitted together, by the first. together: how many workloads may run at a time on so many CPUs.
+    may be missing; both empty: whatever the passes counted, per cycle (passes.features). plain: the feature that says
+    whether the optional events were counted; a training row then counts a second time without them ("" where there are
+    none). keep: how many key events are chosen from the features (0: all stay). least_leaf: rows of a leaf, more than one
+    run gives: no rule for a single run. needs: what the labels take, in words. slices: kept of each run, unless told.
+    passes: folder of the training -> (folder, what opens the source) for each time that the workloads run. groups: what
+    whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view: class of a workload
+    and its row's label}. admit_by: workloads of one such name are admitted together, by the first. together: CPUs ->
+    how many workloads may run at a time.
     """
 
     name: str

@@ -12,6 +12,7 @@ import tempfile
 import time
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def main() -> None:
     scores(data)
     confusion(data)
     marks.append(time.monotonic())
-    parts = [later - before for before, later in zip(marks, marks[1:])]
+    parts = [later - before for before, later in pairwise(marks)]
     print(f"{len(cpus)} CPUs, {len(admissions(folder))} pairs measured, {len(runs)} runs of {tier.slices} slices")
     for name, seconds in zip(("admission", "one pass", f"learning from {EVENTS} events"), parts, strict=True):
         print(f"{name:<28}{seconds:7.1f} s")

@@ -45,7 +45,7 @@ def test_labels_that_need_nothing_more_are_shown_without_perf_events(monkeypatch
     shown = {}
     for events in (PROC_EVENTS, counted):
         source = SimpleNamespace(header=making.header(events), close=lambda: None)
-        monkeypatch.setattr(doctor, "open_source", lambda options: source)
+        monkeypatch.setattr(doctor, "open_source", lambda options, source=source: source)
         assert main(["doctor", "--json"]) == 0
         tiers = {tier["tier"]: tier for tier in json.loads(capsys.readouterr().out)["tiers"]}
         shown[len(events)] = set(tiers["software"]["labels"])

@@ -425,7 +425,11 @@ def offered(machine: Machine) -> list[tuple[str, str, str]]:
     """(name, where it stands, its text) of every processor event that perf, the core PMUs' sysfs or the vendor's list names;
     whether it can be counted, only trying tells."""
     family = family_of_machine(machine)
-    sysfs = [(f"{pmu.name}/{event}/", "sysfs", terms) for pmu in machine.core_pmus for event, terms in pmu.events.items()]
+    sysfs = [
+        (f"{pmu.name}/{event}/", "sysfs", terms)
+        for pmu in machine.core_pmus
+        for event, terms in pmu.events.items()
+    ]
     vendor = [(row.name, source_of(family, row), row.text) for row in TABLES.get(family, ())]
     return [*((name, "generic", "") for name in (*HARDWARE_IDS, *CACHE_IDS)), *sysfs, *vendor]
 

@@ -154,7 +154,9 @@ def make_bundle(
     found = scores(data)
     classes = [str(name) for name in tree.classes_]
     decides = len(tree.used_features) > 0
-    asked = [names[at] for at in tree.used_features] or names  # a counter is not spent on what no decision reads
+    asked = [
+        names[at] for at in tree.used_features
+    ] or names  # a counter is not spent on what no decision reads
     required = sorted(events_of([name for name in asked if name in tier.required]))
     optional = sorted(events_of([name for name in asked if name in tier.optional]) - set(required))
     card = {

@@ -69,9 +69,7 @@ def passes(folder: Path) -> list[tuple[Path, Callable[[], Source]]]:
             raise why
         names = fitting(offered(Machine.read()))
         path.write_text(json.dumps({"processor": here, "passes": names}, indent=1) + "\n")
-    return [
-        (folder / f"pass-{number}", functools.partial(reader, each)) for number, each in enumerate(names)
-    ]
+    return [(folder / f"pass-{number}", functools.partial(reader, each)) for number, each in enumerate(names)]
 
 
 def offered(machine: Machine) -> list[str]:
@@ -148,7 +146,9 @@ def join(several: Sequence[tuple[Rows, np.ndarray]]) -> tuple[Rows, np.ndarray]:
     first = several[0][0]
     at = [places[0][key] for key in common]
     kept = {name: getattr(first, name)[at] for name in ("counts", "state", "seconds", "run", "pid")}
-    tables = [table[[place[key] for key in common]] for place, (_, table) in zip(places, several, strict=True)]
+    tables = [
+        table[[place[key] for key in common]] for place, (_, table) in zip(places, several, strict=True)
+    ]
     return replace(first, **kept), np.hstack(tables)
 
 

@@ -270,7 +270,9 @@ HARDWARE = Tier(
     groups=UNSEEN,
     views=VIEWS,
     admit_by=pair,
-    together=lambda cpus: min(cpus, 2),  # more would fight for the last cache and the memory that they are examples of
+    together=lambda cpus: min(
+        cpus, 2
+    ),  # more would fight for the last cache and the memory that they are examples of
 )
 
 TIERS = {tier.name: tier for tier in (HARDWARE, SOFTWARE, SIMULATED)}

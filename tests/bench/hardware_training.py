@@ -53,7 +53,9 @@ def main() -> None:
     confusion(data)
     marks.append(time.monotonic())
     parts = [later - before for before, later in pairwise(marks)]
-    print(f"{len(cpus)} CPUs, {len(admissions(folder))} pairs measured, {len(runs)} runs of {tier.slices} slices")
+    print(
+        f"{len(cpus)} CPUs, {len(admissions(folder))} pairs measured, {len(runs)} runs of {tier.slices} slices"
+    )
     for name, seconds in zip(("admission", "one pass", f"learning from {EVENTS} events"), parts, strict=True):
         print(f"{name:<28}{seconds:7.1f} s")
     print(f"{'in all, with one pass':<28}{sum(parts):7.1f} s")

@@ -124,7 +124,10 @@ def trained(tmp_path):
             rows = {}
             for ref, one in enumerate(workloads):
                 told = {name: rate(one, ref) * 1000 * at for name, rate in rates.items()}
-                rows[ref + 1] = making.proc(run_time=at * 400_000_000) | told | {"cycles": 1_000_000 * at}, "R"
+                rows[ref + 1] = (
+                    making.proc(run_time=at * 400_000_000) | told | {"cycles": 1_000_000 * at},
+                    "R",
+                )
             recorder.write(making.raw(at, rows, making.born(*tasks) if at == 0 else (), counted))
         recorder.close()
         order = list(enumerate(workloads))[:: 1 - 2 * number][: len(workloads) - number]
@@ -162,7 +165,11 @@ def test_the_model_asks_for_what_its_tree_reads_and_for_no_other_processor(train
 
 def test_counters_that_tell_nothing_apart_make_a_model_that_says_so(trained, tmp_path, monkeypatch):
     workloads, folder = trained
-    monkeypatch.setattr(passes, "features", lambda counted: ("cpu/same//kc",) if "cpu/same/" in {e.name for e in counted} else ())
+    monkeypatch.setattr(
+        passes,
+        "features",
+        lambda counted: ("cpu/same//kc",) if "cpu/same/" in {e.name for e in counted} else (),
+    )
     made, report = fingerprints.make_bundle(HARDWARE, tmp_path / "made", folder, workloads, [])
     assert made.card["least_confidence"] > 1 and "do not tell the labels apart" in report
     assert made.card["required"] == ["cpu/same/", "cycles"]

@@ -47,7 +47,9 @@ def check_a_training_counts_every_event_in_passes_that_fit():
     os.chmod("/opt/bin/gcc", 0o755)
     budget.TURNS = 1
     told = trained()
-    offered = {event["name"] for event in json.loads(pmutop("events", "--json").stdout)["events"] if event["opens"]}
+    offered = {
+        event["name"] for event in json.loads(pmutop("events", "--json").stdout)["events"] if event["opens"]
+    }
     plan = json.loads((RUNS / "events.json").read_text())["passes"]
     counted = [name for names in plan for name in names]
     assert len(plan) > 1 and all(names[0] == "cycles" and len(names) <= 7 for names in plan), plan
@@ -59,7 +61,9 @@ def check_a_training_counts_every_event_in_passes_that_fit():
     assert sorted(card["required"]) == sorted(set(counted))
     assert {entry["group"]: entry["admitted"] for entry in card["admission"]} == {"fpu-quad-CPU": True}
     assert [len(lines_of(RUNS / f"pass-{number}")) for number in range(len(plan))] == [4] * len(plan)
-    assert any(line.startswith(f"{4 * len(plan)}/{4 * len(plan)} ") and " left " in line for line in told), told
+    assert any(line.startswith(f"{4 * len(plan)}/{4 * len(plan)} ") and " left " in line for line in told), (
+        told
+    )
     keep(str(MODEL / "card.json"))
     keep(str(MODEL / "arrays.npz"))
     return {"passes": plan, "factor": card["admission"][0]["factor"], "scores": card["scores"]}
@@ -79,14 +83,14 @@ def check_an_interrupted_training_goes_on_with_what_is_missing():
 
 def check_the_next_start_counts_for_the_model_and_judges_with_it():
     program = next(Path("/tmp/.cache/pmutop/programs").glob("*/hw_fpu"))
-    header, processes, _ = logged("--budget", "100", "--", str(program), "--variant", "P", "--body", "quad", "--seconds", "2")
+    header, processes, _ = logged(
+        "--budget", "100", "--", str(program), "--variant", "P", "--body", "quad", "--seconds", "2"
+    )
     card = json.loads((MODEL / "card.json").read_text())
     assert "hardware-fingerprints" in header["models"], header["models"]
     assert set(card["required"]) <= {event["name"] for event in header["events"]}
     ours = [line for line in processes if line["comm"] == "hw_fpu"]
-    judged = [
-        label for line in ours for label in line["labels"] if label["model"] == "hardware-fingerprints"
-    ]
+    judged = [label for line in ours for label in line["labels"] if label["model"] == "hardware-fingerprints"]
     assert judged and {(label["label"], label["tier"]) for label in judged} == {("unknown", "hardware")}, ours
     assert not any(label["model"] == "rule" for line in ours for label in line["labels"])
     whole = [line for line in ours if all(line["counts"].get(name) is not None for name in card["required"])]

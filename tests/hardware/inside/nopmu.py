@@ -13,4 +13,6 @@ def check_no_core_pmu_is_found():
 
 def check_a_training_on_it_is_refused_in_one_line():
     done = pmutop("train", "fingerprints", "--tier", "hardware", "--yes", status=1)
-    assert len(done.stderr.splitlines()) == 1 and "no processor PMU here to train on" in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and "no processor PMU here to train on" in done.stderr, (
+        done.stderr
+    )

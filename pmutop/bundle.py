@@ -125,6 +125,12 @@ class Bundle:
                 return f"it was trained on caches {' '.join(ours)}, here are {' '.join(theirs)}"
         return None
 
+    def hides(self, label: dict, header: Header) -> str:
+        """What a label's entry needs that is not counted here; '' where the label can be told."""
+        needs = str(label.get("needs") or "")
+        uncounted = set(self.card["optional"]) - {event.name for event in header.events}
+        return needs if uncounted and not needs.startswith("nothing") else ""
+
     def label_card(self, label: str) -> dict:
         """The card's entry of one label: label, text, advice, needs, normal, ...; {} if it has none."""
         return next((entry for entry in self.card["labels"] if entry["label"] == label), {})
@@ -237,6 +243,12 @@ def fitting(header: Header, named: list[str] | None = None) -> tuple[list[Bundle
         if refusals[bundle.name] and not bundle.of_another_tier(header)
     ]
     return usable, problems + notes
+
+
+def learnt_on(processor: str) -> Bundle | None:
+    """The installed tree of this very processor's counters (topology.processor); None where none was trained."""
+    trained = (each for each in installed()[0] if each.tier == "hardware" and each.card["kind"] == "tree")
+    return next((each for each in trained if each.foreign({"processor": processor}) is None), None)
 
 
 def left_to_rules(header: Header, bundles: list[Bundle]) -> bool:

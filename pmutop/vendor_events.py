@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pmutop.events import CACHE_IDS, HARDWARE_IDS
 from pmutop.topology import Machine
 
 
@@ -418,6 +419,19 @@ def key_names(family: str, pmus: Sequence[str]) -> dict[str, str]:
 def key_events(machine: Machine) -> dict[str, str]:
     """`key_names` of this machine."""
     return key_names(family_of_machine(machine), [pmu.name for pmu in machine.core_pmus])
+
+
+def offered(machine: Machine) -> list[tuple[str, str, str]]:
+    """(name, where it stands, its text) of every processor event that perf, the core PMUs' sysfs or the vendor's list names;
+    whether it can be counted, only trying tells."""
+    family = family_of_machine(machine)
+    sysfs = [
+        (f"{pmu.name}/{event}/", "sysfs", terms)
+        for pmu in machine.core_pmus
+        for event, terms in pmu.events.items()
+    ]
+    vendor = [(row.name, source_of(family, row), row.text) for row in TABLES.get(family, ())]
+    return [*((name, "generic", "") for name in (*HARDWARE_IDS, *CACHE_IDS)), *sysfs, *vendor]
 
 
 def role_of(name: str, family: str) -> str:

@@ -62,10 +62,9 @@ def judgements(options: argparse.Namespace) -> tuple[list[dict], list[dict]]:
     try:
         source = open_source(options)
     except (PmutopError, OSError) as error:
-        header, columns, absent, refused = None, set(), {}, str(error)
+        header, refused = None, str(error)
     else:
         header, refused = source.header, ""
-        columns, absent = {event.name for event in header.events}, header.absent
         source.close()
     models, usable = [], []
     for bundle in installed()[0]:
@@ -73,10 +72,8 @@ def judgements(options: argparse.Namespace) -> tuple[list[dict], list[dict]]:
         usable += [] if why else [bundle]
         labels = []
         for label in bundle.card["labels"]:
-            missing = [name for name in wanted(label) if name not in columns]
-            reason = why or "; ".join(
-                f"needs {name}: {absent.get(name, 'not counted here')}" for name in missing
-            )
+            needs = "" if why else bundle.hides(label, header)
+            reason = why or (f"needs {needs}" if needs else "")
             labels.append(
                 {"label": label["label"], "text": label.get("text", ""), "shown": not reason, "why": reason}
             )
@@ -103,12 +100,6 @@ def judgements(options: argparse.Namespace) -> tuple[list[dict], list[dict]]:
             why += "; published rules of thumb stand in, marked `rule`"
         tiers.append({"tier": tier, "labels": shown, "not_shown": hidden, "why": why if not shown else ""})
     return models, tiers
-
-
-def wanted(label: dict) -> list[str]:
-    """The events without which a label is not shown; a card may leave them out."""
-    needs = label.get("needs") or []
-    return [needs] if isinstance(needs, str) else list(needs)
 
 
 def report(scene: Scene, findings, models: list[dict], tiers: list[dict]) -> list[str]:

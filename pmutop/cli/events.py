@@ -6,7 +6,7 @@ import argparse
 import json
 
 from pmutop import libpfm, sysfs, vendor_events
-from pmutop.events import CACHE_IDS, HARDWARE_IDS, SOFTWARE_IDS, TRACEPOINTS
+from pmutop.events import SOFTWARE_IDS, TRACEPOINTS
 from pmutop.topology import Machine
 
 
@@ -32,17 +32,10 @@ def listing(machine: Machine, word: str = "") -> dict:
     from pmutop.sources import budget, cores
 
     fits = budget.free_counters(machine)
-    names = [(name, "generic", "") for name in (*HARDWARE_IDS, *CACHE_IDS)]
-    names += [(name, "software", "") for name in SOFTWARE_IDS] + [
-        (name, "tracepoint", what) for name, (what, _) in TRACEPOINTS.items()
-    ]
-    for pmu in machine.core_pmus:
-        names += [(f"{pmu.name}/{event}/", "sysfs", terms) for event, terms in pmu.events.items()]
     family = vendor_events.family_of_machine(machine)
-    names += [
-        (row.name, vendor_events.source_of(family, row), row.text)
-        for row in vendor_events.TABLES.get(family, ())
-    ]
+    names = vendor_events.offered(machine)
+    names += [(name, "software", "") for name in SOFTWARE_IDS]
+    names += [(name, "tracepoint", what) for name, (what, _) in TRACEPOINTS.items()]
     if word:  # thousands: only what was asked for
         names += [(name, "libpfm4", text) for name, text in libpfm.known()]
     names = [row for row in names if word in row[0].lower() or word in row[2].lower()]

@@ -291,13 +291,12 @@ def notes(header: Header, bundles: list[Bundle], problems: list[str]) -> list[st
         card = bundle.card
         if card["kind"] == "tree":
             seen = [entry for entry in card["labels"] if entry["label"].startswith("P_")]
-            countable = set(card["optional"]) - {event.name for event in header.events}
             lines.append(f"# Labels that can be seen here ({card['tier']} tier)")
             for entry in seen:
-                hidden = countable and not entry.get("needs", "").startswith("nothing")
+                hidden = bundle.hides(entry, header)
                 lines.append(
                     f"{entry['label']:<17}{entry['text']}"
-                    + (f"  (not now: needs {entry['needs']})" if hidden else "")
+                    + (f"  (not now: needs {hidden})" if hidden else "")
                 )
         else:
             lines.append(f"Interference is judged for the {card['resource']}.")

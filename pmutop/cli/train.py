@@ -14,7 +14,7 @@ from pmutop.cli import say
 from pmutop.errors import UsageError
 
 WHAT = ("fingerprints", "interference")
-TIERS = ("software", "simulated")
+TIERS = ("hardware", "software", "simulated")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "what", choices=WHAT, help="fingerprints: the tree of pathologies; interference: the SVM"
     )
     parser.add_argument(
-        "--tier", choices=TIERS, default="software", help="which counters the fingerprints are of"
+        "--tier",
+        choices=TIERS,
+        help="which counters the fingerprints are of (default: the processor's where they count, else software)",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
@@ -32,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cpus", metavar="A,B", help="run the workloads on these CPUs only (default: all that we may use)"
     )
     parser.add_argument(
-        "--slices", type=int, default=4, metavar="N", help="slices kept of each run (default 4)"
+        "--slices", type=int, metavar="N", help="slices kept of each run (default 4, on hardware 2)"
     )
     parser.add_argument(
         "--only", metavar="TEXT", help="only workloads whose name contains TEXT (to try things out)"
@@ -51,9 +53,10 @@ def run(options: argparse.Namespace) -> int:
 
     from platformdirs import user_cache_path
 
-    if options.what != "fingerprints" and options.tier != "software":
+    if options.what != "fingerprints" and options.tier not in (None, "software"):
         raise UsageError(f"--tier {options.tier} goes with fingerprints only")
-    name = f"{options.tier}-{options.what}"
+    counters = tier_of(options)
+    name = f"{counters}-{options.what}"
     folder = Path(options.runs) if options.runs else user_cache_path("pmutop") / "training" / name
     target = Path(options.to) if options.to else user_folder() / name
     try:
@@ -65,23 +68,37 @@ def run(options: argparse.Namespace) -> int:
             f"--cpus {options.cpus}: not a list of CPU numbers", "for instance --cpus 0,1"
         ) from None
     if not options.learn_only:
-        if not options.yes and not agreed(options.what, len(cpus)):
+        if not options.yes and not agreed(f"{options.what} ({counters})", len(cpus)):
             say("pmutop: nothing was run")
             return 1
         if options.fresh and folder.exists():
             shutil.rmtree(folder)
     steps = importlib.import_module(f"pmutop.training.{options.what}_runs")
-    tier = ()
+    tier, slices = (), 4
     if options.what == "fingerprints":
         from pmutop.training.tiers import TIERS as KNOWN
 
-        tier = (KNOWN[options.tier],)
+        tier, slices = (KNOWN[counters],), KNOWN[counters].slices
     if not options.learn_only:
-        steps.collect(folder, cpus, options.slices, options.only or "", say, *tier)
+        steps.collect(folder, cpus, options.slices or slices, options.only or "", say, *tier)
     made, report = steps.learn(folder, target, *tier)
     print(report)
     say(f"pmutop: wrote {made.folder}; the next start uses it")
     return 0
+
+
+def tier_of(options: argparse.Namespace) -> str:
+    """The tier asked for, else hardware where it can be trained. Raises what stands against the one asked for."""
+    if options.what != "fingerprints" or options.tier in ("software", "simulated"):
+        return options.tier or "software"
+    if options.learn_only and options.tier:
+        return options.tier
+    from pmutop.training.passes import refusal
+
+    why = refusal()
+    if why and options.tier:
+        raise why
+    return "software" if why else "hardware"
 
 
 def agreed(what: str, cpus: int) -> bool:

@@ -3,7 +3,8 @@
 `minor-faults/ms` is per millisecond of run time, `switches/s` per second of slice, `run-time/slice` the share of a slice
 that a time (ns) takes, `x/ki` per 1000 instructions, `x/kc` per 1000 cycles; anything else behind the last slash is itself a sum of events, e.g.
 `run-delay/run-time+run-delay`. `state=D` is 1 where the task was in that /proc state at the end of the slice, and
-`counted=x` where event x was counted in it: a tree can ask first whether it may rely on it.
+`counted=x` where event x was counted in it: a tree can ask first whether it may rely on it. An event's name may itself
+hold slashes, as sysfs spells it: `armv8_pmuv3/l1d_cache//kc`.
 Training and the live path share this file; a missing event makes a missing (NaN) feature, never a 0.
 """
 
@@ -25,7 +26,9 @@ PER = {
     "ki": ("instructions", 1e3),
     "kc": ("cycles", 1e3),
 }
-NAME = re.compile(r"[\w.:=+-]+(/[\w.:+-]+)?")
+EVENT = r"(?:[\w.-]+/[\w.:=,-]+/[uk]?|[\w.:=-]+)"
+SUM = rf"{EVENT}(?:\+{EVENT})*"
+NAME = re.compile(rf"({SUM})(?:/({SUM}))?")
 
 
 class Features:
@@ -49,7 +52,7 @@ class Features:
                 if column is None
                 else (~np.isnan(increase[:, column])).astype(np.float64)
             )
-        above, _, below = name.partition("/")
+        above, below = parted(name)
         above_columns = self.columns(above)
         event, divisor = PER.get(below, (below, 1.0))
         below_columns = self.columns(event) if event else None
@@ -78,12 +81,18 @@ class Features:
         return table
 
 
+def parted(name: str) -> tuple[str, str]:
+    """(what is counted, per what; "" for an event as it is); raises BadInput for something that is not a feature's name."""
+    found = NAME.fullmatch(name)
+    if not found:
+        raise BadInput(f"'{name}' is not the name of a feature")
+    return found[1], found[2] or ""
+
+
 def needs(name: str) -> tuple[str, ...]:
     """The events that a feature is made of; raises BadInput for something that is not a feature's name."""
-    if not NAME.fullmatch(name):
-        raise BadInput(f"'{name}' is not the name of a feature")
+    above, below = parted(name)
     if name.startswith(("state=", "counted=")):
         return ()
-    above, _, below = name.partition("/")
     event = PER.get(below, (below, 1.0))[0]
     return tuple(dict.fromkeys(above.split("+") + (event.split("+") if event else [])))

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pmutop import __version__, sysfs, vendor_events
+from pmutop import __version__, bundle, sysfs, vendor_events
 from pmutop._perf import CountError, Group
 from pmutop._proc import Scanner
 from pmutop.errors import PmutopError
@@ -22,7 +22,7 @@ from pmutop.events import PROC_EVENTS, Event
 from pmutop.refusal import meaning, paranoid_level
 from pmutop.slices import Born, Exited, Header, RawSlice, Record, Renamed, Task
 from pmutop.sources import cores, machine
-from pmutop.sources.budget import fitting
+from pmutop.sources.budget import TURNS, fitting
 from pmutop.sources.identity import Users, cgroup_of, cmdline_of
 from pmutop.sources.quotas import Quotas
 from pmutop.sysfs import resolve
@@ -248,7 +248,8 @@ def choose_groups(
     """
     absent: dict[str, str] = {}
     groups = []
-    for wanted in (SOFTWARE_EVENTS, hardware_events()) if names is None else split(names):
+    learnt = trained_events() if names is None else []
+    for wanted in (SOFTWARE_EVENTS, learnt or hardware_events()) if names is None else split(names):
         countable: list[Event] = []
         for name in wanted:
             try:
@@ -258,8 +259,10 @@ def choose_groups(
                     raise as_user_error(error, name) from None
                 absent[name] = reason(error)
         if countable and countable[0].tier == "hardware":
-            # Asked for by name, events beyond one group take turns in the kernel; of our own choice the first ones stay.
-            formed, dropped = fitting(countable, groups=1 if names is None else len(countable), pmus=pmus)
+            # Asked for by name, events beyond one group take turns, and so do a model's as far as a slice holds them; of
+            # our own choice the first ones stay.
+            most = len(countable) if names is not None else TURNS if learnt else 1
+            formed, dropped = fitting(countable, groups=most, pmus=pmus)
             groups.extend(formed)
             if names is None:
                 absent.update(dropped)
@@ -274,6 +277,12 @@ def choose_groups(
         except (PmutopError, CountError) as error:
             raise as_user_error(error, progress) from None
     return groups, absent
+
+
+def trained_events() -> list[str]:
+    """What the model that was trained on this processor judges by; [] where there is none, or no PMU."""
+    model = bundle.learnt_on(processor()) if sysfs.core_pmus() else None
+    return list(dict.fromkeys(["instructions", "cycles", *map(str, model.card["required"])])) if model else []
 
 
 def hardware_events() -> list[str]:

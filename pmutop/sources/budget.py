@@ -20,6 +20,7 @@ from pmutop.topology import Machine, Pmu
 
 WINDOW = 0.012  # seconds: three turns of the kernel's rotation, after which whoever has not run never will
 ENOUGH = 0.98  # share of the time that counts as "always"
+TURNS = 12  # groups whose turns (20 ms) a slice of 400 ms holds; both readers keep a few more
 MOST = 32  # no PMU has more general counters
 
 

@@ -43,7 +43,10 @@ class Caches:
         """As sysfs tells it; where it does not, 32K, 512K and 8M, and the sizes below are guesses."""
         found = {}
         for index in root.glob("index*"):
-            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+            try:
+                kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+            except OSError:  # Arm firmware that says which caches there are, and not how large
+                continue
             if kind != "Instruction":
                 found[int(level)] = int(size.rstrip("K")) * 1024
         if not {1, 2} <= found.keys():

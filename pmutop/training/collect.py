@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmutop.errors import PmutopError
 from pmutop.moment import Moment
 from pmutop.pipeline.engine import Engine, worth_judging
 from pmutop.recording import Reader, Recorder
@@ -109,15 +110,24 @@ def read_runs(folder: Path) -> list[Run]:
 
 
 def header_of(folder: Path) -> Header:
-    reader = Reader(str(sorted(folder.glob("part-*.pmu"))[0]))
+    parts = sorted(folder.glob("part-*.pmu"))
+    if not parts:
+        raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
+    reader = Reader(str(parts[0]))
     reader.close()
     return reader.header
+
+
+def passes_of(folder: Path) -> list[Path]:
+    """The folders of a training's passes (training.passes); its own where there is but one."""
+    return sorted(folder.glob("pass-*")) or [folder]
 
 
 def hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every recording a model was learnt from, for its card."""
     return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("part-*.pmu"))
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("part-*.pmu"))
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,8 @@ from pmutop.bundle import Bundle
 from pmutop.errors import PmutopError
 from pmutop.pipeline.engine import LEAST_ACTIVITY, LEAST_TO_BE_STUCK
 from pmutop.pipeline.features import Features
-from pmutop.training.collect import Examples, Rows, hashes, rows_of
+from pmutop.training import passes
+from pmutop.training.collect import Examples, Rows, hashes, passes_of, rows_of
 from pmutop.training.labels import Workload
 from pmutop.training.tiers import Tier
 
@@ -29,6 +30,8 @@ SEED = 20261121
 
 #: A leaf in which less than half of the training slices agreed says nothing.
 LEAST_CONFIDENCE = 0.5
+#: ... and a tree without a decision would give everybody its most frequent label: no confidence reaches this.
+NEVER = 2.0
 WAITING = "run-delay/run-time+run-delay"
 #: A healthy program that waits for a CPU this share of its time was disturbed, and is no example of health.
 UNDISTURBED = 0.3
@@ -47,10 +50,12 @@ class Dataset:
 
 def dataset(tier: Tier, folder: Path, workloads: dict[str, Workload]) -> tuple[Rows, Dataset]:
     """Every judged row of the training in `folder`; where there are optional events also as without them."""
-    rows = rows_of(folder, lambda run: examples(workloads[run.name]))
-    if not len(rows.counts):
+    several = [rows_of(place, lambda run: examples(workloads[run.name])) for place in passes_of(folder)]
+    if not all(len(rows.counts) for rows in several):
         raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
-    X = table(rows, tier.features)
+    names = [tier.features or passes.features(rows.header.events) for rows in several]
+    tier = tier if tier.features else replace(tier, required=tuple(sum(names, ())))
+    rows, X = passes.join([(rows, table(rows, own)) for rows, own in zip(several, names, strict=True)])
     each = [workloads[run.name] for run in rows.runs]
     y, run = np.array([each[run].label for run in rows.run]), rows.run
     if tier.plain:
@@ -127,11 +132,9 @@ def normal(data: Dataset, label: str, names: Sequence[str]) -> dict[str, float]:
 
 def needs(tier: Tier, label: str, workloads: list[Workload]) -> str:
     """Which privilege a label takes: none if what everybody may count was enough in training."""
-    if not tier.optional:
-        return f"nothing but --source {tier.name}"
-    if any(label == (workload.coarse or workload.label) for workload in workloads):
+    if tier.optional and any(label == (workload.coarse or workload.label) for workload in workloads):
         return "nothing but /proc"
-    return "perf events and tracepoints (root or CAP_PERFMON and tracefs)"
+    return tier.needs
 
 
 def events_of(names: Sequence[str]) -> set[str]:
@@ -145,19 +148,24 @@ def make_bundle(
     from pmutop.training.fingerprints_scores import confusion, scores
 
     rows, data = dataset(tier, folder, workloads)
+    tier = data.tier
     learnt = new_tree(tier).fit(data.X, data.y)
     tree, names = learnt.tree, learnt.names
     found = scores(data)
     classes = [str(name) for name in tree.classes_]
-    required = sorted(events_of([name for name in names if name in tier.required]))
-    optional = sorted(events_of([name for name in names if name in tier.optional]) - set(required))
+    decides = len(tree.used_features) > 0
+    asked = [
+        names[at] for at in tree.used_features
+    ] or names  # a counter is not spent on what no decision reads
+    required = sorted(events_of([name for name in asked if name in tier.required]))
+    optional = sorted(events_of([name for name in asked if name in tier.optional]) - set(required))
     card = {
         "name": f"{tier.name}-fingerprints",
         "kind": "tree",
         "tier": tier.name,
         "features": list(names),
         "classes": classes,
-        "least_confidence": LEAST_CONFIDENCE,
+        "least_confidence": LEAST_CONFIDENCE if decides else NEVER,
         "required": required,
         "optional": optional,
         "labels": [
@@ -186,12 +194,11 @@ def make_bundle(
         "admission": admissions,
     }
     made = bundle.write(target, card, tree.to_arrays())
-    report = "\n\n".join(
-        [
-            f"{len(rows.runs)} runs, {len(data.y)} rows, {tree.leaves} leaves",
-            "\n".join(f"- {name}: {score:.4f}" for name, score in found.items()),
-            confusion(data),
-            tree.rules(names),
-        ]
-    )
-    return made, report
+    parts = [
+        f"{len(rows.runs)} runs, {len(data.y)} rows, {len(tier.features)} features, {tree.leaves} leaves",
+        "" if decides else "These counters do not tell the labels apart: every verdict will be 'unknown'.",
+        "\n".join(f"- {name}: {score:.4f}" for name, score in found.items()),
+        confusion(data),
+        tree.rules(names),
+    ]
+    return made, "\n\n".join(filter(None, parts))

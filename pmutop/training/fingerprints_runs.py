@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pmutop.bundle import Bundle
 from pmutop.training import fingerprints
-from pmutop.training.collect import Collector, Progress
+from pmutop.training.collect import Collector, Progress, read_runs
 from pmutop.training.labels import Workload
 from pmutop.training.tiers import SOFTWARE, Tier
 from pmutop.training.workloads import Admission, admit, missing, pairs, start
@@ -27,29 +27,44 @@ def collect(
     say: Callable[[str], None],
     tier: Tier = SOFTWARE,
 ) -> None:
-    """Measure which pathologies are slower here, then record `slices` slices of each workload that may be learnt."""
+    """Measure which pathologies are slower here, then record `slices` slices of each workload that may be
+    learnt, once in each of the tier's passes."""
     folder.mkdir(parents=True, exist_ok=True)
+    passes = tier.passes(folder)
     workloads = [workload for workload in tier.workloads() if only in workload.name]
     admitted = measure(folder, workloads, cpus, say, tier)
-    with Collector(tier.open_source, folder) as collector:
-        done = {run.name for run in collector.done}
-        wanted = [
-            workload
-            for workload in workloads
-            if workload.name not in done
-            and (not workload.twin or admitted[tier.admit_by(workload)])
-            and not missing(workload, cpus)
-        ]
-        progress = Progress(len(wanted), say)
-        for batch in batches(wanted, max(1, tier.together * len(cpus))):
-            with contextlib.ExitStack() as stack:
-                under = getattr(collector.source, "wrap", list)
-                running = [stack.enter_context(start(workload, cpus, under=under)) for workload in batch]
-                for one in running:
-                    one.wait_ready(PATIENCE)
-                collector.watch_together({one.workload.name: one.pid for one in running}, slices)
-            for workload in batch:
-                progress.step(workload.name)
+    wanted = [
+        workload
+        for workload in workloads
+        if (not workload.twin or admitted[tier.admit_by(workload)]) and not missing(workload, cpus)
+    ]
+    done = [{run.name for run in read_runs(place)} for place, _ in passes]
+    waiting = [[workload for workload in wanted if workload.name not in names] for names in done]
+    progress = Progress(sum(map(len, waiting)), say)
+    for (place, open_source), left in zip(passes, waiting, strict=True):
+        if left:
+            with Collector(open_source, place) as collector:
+                record(collector, left, cpus, slices, tier.together(len(cpus)), progress)
+
+
+def record(
+    collector: Collector,
+    workloads: Sequence[Workload],
+    cpus: Sequence[int],
+    slices: int,
+    together: int,
+    progress: Progress,
+) -> None:
+    """One run of each of the workloads, `together` at a time."""
+    for batch in batches(workloads, together):
+        with contextlib.ExitStack() as stack:
+            under = getattr(collector.source, "wrap", list)
+            running = [stack.enter_context(start(workload, cpus, under=under)) for workload in batch]
+            for one in running:
+                one.wait_ready(PATIENCE)
+            collector.watch_together({one.workload.name: one.pid for one in running}, slices)
+        for workload in batch:
+            progress.step(workload.name)
 
 
 def measure(

@@ -51,8 +51,10 @@ def accuracy(data: Dataset, y: np.ndarray, fold: np.ndarray) -> float:
 
 
 def confusion(data: Dataset) -> str:
-    """Which labels are taken for which, bodies of programs held out: a Markdown table."""
+    """Which labels are taken for which, bodies of programs held out: a Markdown table; "" where there is but one."""
     group = np.array([f"{w.program}/{w.body}" for w in data.workloads])[data.run]
+    if len(np.unique(group)) < 2:
+        return ""
     said = predicted(data, data.y, folds_of(group))
     labels = sorted(set(data.y.tolist()))
     lines = ["| true \\ judged | " + " | ".join(labels) + " |", "|---" * (len(labels) + 1) + "|"]

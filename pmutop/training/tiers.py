@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pmutop.slices import Source
-from pmutop.training.catalogue import simulated, software
+from pmutop.training.catalogue import hardware, simulated, software
 from pmutop.training.labels import HARDWARE_LABELS, SOFTWARE_LABELS, Workload
 
 
@@ -16,10 +17,14 @@ class Tier:
     """One row of the table of tiers.
 
     required, optional: features; without the events of a required one the model is refused, those of an optional one
-    may be missing. plain: the feature that says whether the optional events were counted; a training row then counts a
-    second time without them ("" where there are none). keep: how many key events are chosen from the features (0: all
-    stay). least_leaf: rows of a leaf, more than one run gives: no rule for a single run. groups: what whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view:
-    class of a workload and its row's label}. admit_by: workloads of one such name are admitted together, by the first. together: how many workloads may run at a time, for each CPU.
+    may be missing; both empty: whatever the passes counted, per cycle (passes.features). plain: the feature that says
+    whether the optional events were counted; a training row then counts a second time without them ("" where there are
+    none). keep: how many key events are chosen from the features (0: all stay). least_leaf: rows of a leaf, more than one
+    run gives: no rule for a single run. needs: what the labels take, in words. slices: kept of each run, unless told.
+    passes: folder of the training -> (folder, what opens the source) for each time that the workloads run. groups: what
+    whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view: class of a workload
+    and its row's label}. admit_by: workloads of one such name are admitted together, by the first. together: CPUs ->
+    how many workloads may run at a time.
     """
 
     name: str
@@ -32,12 +37,14 @@ class Tier:
     advice: dict[str, str]
     blind: tuple[str, ...]
     units: dict[str, str]
+    needs: str
+    slices: int
     workloads: Callable[[], tuple[Workload, ...]]
-    open_source: Callable[[], Source]
+    passes: Callable[[Path], list[tuple[Path, Callable[[], Source]]]]
     groups: dict[str, Callable[[Sequence[Workload]], list[str]]]
     views: dict[str, Callable[[Workload, str], str]]
     admit_by: Callable[[Workload], str]
-    together: int
+    together: Callable[[int], int]
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -91,6 +98,11 @@ def attach() -> Source:
     return AttachSource()
 
 
+def one_pass(open_source: Callable[[], Source]) -> Callable:
+    """All events in one reading: the runs lie in the training's own folder."""
+    return lambda folder: [(folder, open_source)]
+
+
 SOFTWARE = Tier(
     name="software",
     required=FROM_PROC,
@@ -105,8 +117,10 @@ SOFTWARE = Tier(
         "need a PMU, or `--source simulated`.",
     ),
     units={"ms": "per millisecond of run time", "s": "per second of the slice"},
+    needs="perf events and tracepoints (root or CAP_PERFMON and tracefs)",
+    slices=4,
     workloads=software,
-    open_source=attach,
+    passes=one_pass(attach),
     groups={
         "unseen body of a program": lambda all: [f"{one.program}/{one.body}" for one in all],
         "unseen size": lambda all: [f"{one.program}/{one.body}/{one.size}" for one in all],
@@ -114,7 +128,7 @@ SOFTWARE = Tier(
     },
     views={"": lambda one, label: label},
     admit_by=lambda one: one.name,
-    together=0,
+    together=lambda cpus: 1,
 )
 
 # ---- simulated: ratios that survive another build, chosen by cause and none by the program's mix of instructions. What
@@ -147,7 +161,7 @@ MODELLED = (
     "indirect-branches/ki",
 )
 
-SIMULATED_ADVICE = {
+HARDWARE_ADVICE = {
     "P_Mem_L2": "The working set fits the second cache, but not the first, and is visited out of order: pack what is used "
     "together, walk it in order, or split it into blocks of the first cache's size.",
     "P_Mem_L3": "The working set fits the last cache, but not the second: block it, make elements smaller, or sort the accesses.",
@@ -190,6 +204,19 @@ def pair(one: Workload) -> str:
     return "-".join((one.kind, *(mixture or (one.body,)), one.label[2:]))
 
 
+#: What the micro-benchmarks of the paper are told apart by: its eight labels, healthy or not, or each kind.
+VIEWS = {
+    "eight labels, ": lambda one, label: label,
+    "P against N, ": lambda one, label: label[0],
+    "12 kinds, ": lambda one, label: f"{label[:2]}{one.kind}",
+}
+#: Whole runs are held out by these; builds and sizes are dealt out over the bodies.
+UNSEEN = {
+    "unseen size": size_ranks,
+    "unseen build": lambda all: [one.build for one in all],
+    "unseen body of a program": lambda all: [f"{one.program}/{one.body}" for one in all],
+}
+
 SIMULATED = Tier(
     name="simulated",
     required=MODELLED,
@@ -198,26 +225,54 @@ SIMULATED = Tier(
     keep=0,
     least_leaf=5,
     texts=HARDWARE_LABELS,
-    advice=SIMULATED_ADVICE,
+    advice=HARDWARE_ADVICE,
     blind=(
         "The simulator models one program in user mode: no time, no other programs, no kernel, no memory bandwidth; a verdict "
         "says what the program asks of such caches and such a core.",
     ),
     units={"ki": "per 1000 instructions"},
+    needs="nothing but --source simulated",
+    slices=4,
     workloads=simulated,
-    open_source=simulator,
-    groups={
-        "unseen size": size_ranks,
-        "unseen build": lambda all: [one.build for one in all],
-        "unseen body of a program": lambda all: [f"{one.program}/{one.body}" for one in all],
-    },
-    views={
-        "eight labels, ": lambda one, label: label,
-        "P against N, ": lambda one, label: label[0],
-        "12 kinds, ": lambda one, label: f"{label[:2]}{one.kind}",
-    },
+    passes=one_pass(simulator),
+    groups=UNSEEN,
+    views=VIEWS,
     admit_by=pair,
-    together=3,
+    together=lambda cpus: 3 * cpus,
 )
 
-TIERS = {tier.name: tier for tier in (SOFTWARE, SIMULATED)}
+# ---- hardware: whatever this processor counts, of which 40 key events are chosen as in the paper, per cycle
+
+
+def every_event(folder: Path) -> list[tuple[Path, Callable[[], Source]]]:
+    from pmutop.training.passes import passes
+
+    return passes(folder)
+
+
+HARDWARE = Tier(
+    name="hardware",
+    required=(),
+    optional=(),
+    plain="",
+    keep=40,
+    least_leaf=5,
+    texts=HARDWARE_LABELS,
+    advice=HARDWARE_ADVICE,
+    blind=(
+        "Learnt on this processor, from programs of one thread: who shares its caches and memory is for the blame to say.",
+    ),
+    units={"kc": "per 1000 cycles", "ki": "per 1000 instructions"},
+    needs="nothing but the processor's counters",
+    slices=2,
+    workloads=hardware,
+    passes=every_event,
+    groups=UNSEEN,
+    views=VIEWS,
+    admit_by=pair,
+    together=lambda cpus: min(
+        cpus, 2
+    ),  # more would fight for the last cache and the memory that they are examples of
+)
+
+TIERS = {tier.name: tier for tier in (HARDWARE, SOFTWARE, SIMULATED)}

@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import making
 import pytest
 
-from pmutop.cli import main
-from pmutop.cli.doctor import wanted
+from pmutop.bundle import SHIPPED, read
+from pmutop.cli import doctor, main
 from pmutop.diagnosis import CHECKS
+from pmutop.events import PROC_EVENTS, Event
 from pmutop.scene import LEVELS
 from pmutop.topology import Machine
 
@@ -35,9 +38,20 @@ def test_text_pairs_each_problem_with_what_to_type(capsys):
             assert finding["fix"] in text
 
 
-def test_needs_of_a_label_may_be_absent_a_name_or_a_list():
-    assert wanted({"label": "P_OS_Wait"}) == [] and wanted({"needs": "syscalls"}) == ["syscalls"]
-    assert wanted({"needs": ["a", "b"]}) == ["a", "b"] and wanted({"needs": None}) == []
+def test_labels_that_need_nothing_more_are_shown_without_perf_events(monkeypatch, capsys):
+    """The shipped software model where only /proc may be read, and where every event is counted."""
+    model = read(SHIPPED / "software-fingerprints")
+    counted = (*PROC_EVENTS, *(Event(name, "count", "software", 1) for name in model.card["optional"]))
+    shown = {}
+    for events in (PROC_EVENTS, counted):
+        source = SimpleNamespace(header=making.header(events), close=lambda: None)
+        monkeypatch.setattr(doctor, "open_source", lambda options, source=source: source)
+        assert main(["doctor", "--json"]) == 0
+        tiers = {tier["tier"]: tier for tier in json.loads(capsys.readouterr().out)["tiers"]}
+        shown[len(events)] = set(tiers["software"]["labels"])
+    everybody = {one["label"] for one in model.card["labels"] if one["needs"].startswith("nothing")}
+    assert everybody <= shown[len(PROC_EVENTS)] < shown[len(counted)]
+    assert shown[len(counted)] >= {one["label"] for one in model.card["labels"]}
 
 
 def interpreter_is_for_all() -> bool:

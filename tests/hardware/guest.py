@@ -31,7 +31,7 @@ RICH = "max,pauth=off"
 #: The boots that make up the tier: name -> (check modules, `boot`'s options).
 BOOTS: dict[str, tuple[tuple[str, ...], dict]] = {
     "exact": (("groups", "attach", "cores", "doctor"), {}),
-    "commands": (("commands",), {"cpu": RICH}),
+    "commands": (("commands", "fingerprints"), {"cpu": RICH}),
     "labels": (("labels", "system", "lost"), {"cpu": RICH}),
     "many": (("manyruns",), {}),
     "without": (("groups", "attach", "cores", "labels", "nopmu"), {"pmu": False}),

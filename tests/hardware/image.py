@@ -26,6 +26,7 @@ PROGRAMS = {
     "spin": INSIDE,
     "phases": INSIDE,
     "micro": TRAINING,
+    "hw_fpu": WORKLOADS,
     "os_fault": WORKLOADS,
     "os_syscall": WORKLOADS,
     "os_runqueue": WORKLOADS,

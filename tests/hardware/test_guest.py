@@ -14,7 +14,9 @@ import guest
 import image
 import pytest
 
+from pmutop import bundle
 from pmutop.cli import main
+from pmutop.sources import machine
 
 pytestmark = [pytest.mark.hardware, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -90,6 +92,16 @@ def test_recording_of_the_guest_replays_here(commands, tmp_path, capsysbinary):
     assert here[1:] == there[1:]
     busy = [line for line in here if line.get("comm") == "spin" and line["ipc"]]
     assert busy and all(abs(line["ipc"] - 0.25) < 0.002 for line in busy)
+
+
+def test_a_model_trained_in_the_guest_is_refused_here(commands, tmp_path, capsys):
+    passed(commands, "fingerprints.check_a_training_counts_every_event_in_passes_that_fit")
+    for name in ("card.json", "arrays.npz"):
+        (tmp_path / name).write_bytes(commands.files[name])
+    assert "it was trained on" in bundle.read(tmp_path).foreign(machine.describe())
+    capsys.readouterr()
+    assert main(["log", "--slices", "1", "--model", str(tmp_path)]) == 4
+    assert "model hardware-fingerprints cannot be used here" in capsys.readouterr().err
 
 
 def replayed(name, result, folder, capsysbinary):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from making import EVENTS, NAMES
@@ -54,7 +56,16 @@ def test_needs_names_every_event():
     assert needs("x/ms") == ("x", "run-time") and needs("state=D") == () and needs("x/s") == ("x",)
 
 
-@pytest.mark.parametrize("name", ["", "a b", "x/y/z", "__import__('os')", "a/"])
+def test_an_event_may_be_spelt_with_slashes_as_in_sysfs():
+    assert needs("armv8_pmuv3/l1d_cache//kc") == ("armv8_pmuv3/l1d_cache/", "cycles")
+    assert needs("cpu/event=0x43,umask=0xfe//ki") == ("cpu/event=0x43,umask=0xfe/", "instructions")
+    assert needs("a/b/+c/a/b/u") == ("a/b/", "c", "a/b/u") and needs("c/a/b/") == ("c", "a/b/")
+    spelt = replace(generic("branch-misses"), name="cpu/event=0xc5/")
+    table = Features(["cpu/event=0xc5//kc"], (generic("cycles"), spelt))
+    assert table.compute(np.array([[2e6, 3000.0]]), np.array([82]), 0.4)[0, 0] == 1.5
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x/y/z", "__import__('os')", "a/", "a//kc", "/a/b"])
 def test_what_is_no_feature_is_refused(name):
     with pytest.raises(BadInput):
         needs(name)

@@ -50,7 +50,8 @@ class AttachSource:
         limit = raise_descriptor_limit()
         reserve = min(RESERVE, limit // 4)
         pmus = cores.kinds()
-        groups, absent = choose_groups(names, pmus, progress)
+        self.tried: list[Group] = []
+        groups, absent = choose_groups(names, pmus, progress, self.tried)
         counted = [event for group in groups for event in group]
         self.groups, places = opened_groups(groups, pmus)
         self.hot: OrderedDict[int, list[Group]] = OrderedDict()  # by slot, the least recently run first
@@ -103,6 +104,7 @@ class AttachSource:
             for slot in gone:
                 self.forget(slot)
             self.attach(rows, set(gone))
+            let_go(self.tried)
             yield RawSlice(
                 number, start, end, wall, late, records, refs, counts, levels, machine=self.totals()
             )
@@ -129,6 +131,7 @@ class AttachSource:
         self.scanner.stop()
 
     def close(self) -> None:
+        let_go(self.tried)
         for slot in list(self.hot):
             self.detach(slot)
         self.scanner.close()
@@ -237,9 +240,15 @@ def opened_groups(
 
 
 def choose_groups(
-    names: list[str] | None, pmus: Sequence[Pmu] = (), progress: str = ""
+    names: list[str] | None,
+    pmus: Sequence[Pmu] = (),
+    progress: str = "",
+    tried: list[Group] | None = None,
 ) -> tuple[list[list[Event]], dict[str, str]]:
     """Groups of events that open here, on ourselves, and why the others do not: (groups, {name: reason}).
+
+    tried: is given the software groups that were opened to find out, to be closed when the reader has its own: to close the
+    last user of a tracepoint waits for every CPU, 30 ms each (kernel/trace/trace_event_perf.c, perf_trace_event_unreg).
 
     pmus: the kinds of cores, where there are several (cores.kinds); an event is one column whatever their number.
 
@@ -253,7 +262,7 @@ def choose_groups(
         countable: list[Event] = []
         for name in wanted:
             try:
-                countable.append(permitted(resolve(name), pmus))
+                countable.append(permitted(resolve(name), pmus, tried))
             except (PmutopError, CountError) as error:
                 if names is not None:
                     raise as_user_error(error, name) from None
@@ -273,7 +282,7 @@ def choose_groups(
     known = {event.name for event in (*PROC_EVENTS, *(event for group in groups for event in group))}
     if progress and progress not in known:
         try:
-            groups.append([permitted(resolve(progress), pmus)])
+            groups.append([permitted(resolve(progress), pmus, tried)])
         except (PmutopError, CountError) as error:
             raise as_user_error(error, progress) from None
     return groups, absent
@@ -292,23 +301,33 @@ def hardware_events() -> list[str]:
     return list(vendor_events.key_names(family, pmus).values())
 
 
-def permitted(event: Event, pmus: Sequence[Pmu] = ()) -> Event:
+def permitted(event: Event, pmus: Sequence[Pmu] = (), tried: list[Group] | None = None) -> Event:
     """The event as it may be opened here: a hardware event in user mode only, where the kernel may not be counted.
 
     Its trust says on which kinds of cores it is not counted. Raises CountError where even that is refused.
     """
     known = cores.spread(event, pmus)
-    tried = next(iter(known.values()), event)
+    first = next(iter(known.values()), event)
     if known and len(known) < len(pmus):
         event = replace(event, trust=f"{event.trust}, on {' and '.join(known)} only")
     try:
-        Group([tried], 0).close()
+        group = Group([first], 0)
+        if tried is None or event.tier == "hardware":
+            group.close()
+        else:
+            tried.append(group)
         return event
     except CountError as error:
         if error.errno not in (errno.EACCES, errno.EPERM) or event.tier != "hardware" or event.mode:
             raise
-    Group([replace(tried, mode="u")], 0).close()
+    Group([replace(first, mode="u")], 0).close()
     return replace(event, mode="u", trust=f"{event.trust}, user mode only")
+
+
+def let_go(tried: list[Group]) -> None:
+    """Close what `choose_groups` left open."""
+    while tried:
+        tried.pop().close()
 
 
 def split(names: list[str]) -> list[list[str]]:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pmutop import __version__
+from pmutop._perf import Group
 from pmutop._proc import Scanner
 from pmutop._switches import Sealed, SwitchError, Switches
 from pmutop.errors import NoPermission, PmutopError
@@ -23,7 +24,7 @@ from pmutop.kernelfiles import cpu_list, text
 from pmutop.refusal import meaning, paranoid_level
 from pmutop.slices import LEVELS, Header, RawSlice
 from pmutop.sources import cores, machine
-from pmutop.sources.attach import AttachSource, choose_groups, raise_descriptor_limit
+from pmutop.sources.attach import AttachSource, choose_groups, let_go, raise_descriptor_limit
 from pmutop.sources.people import People
 from pmutop.sources.quotas import Quotas
 from pmutop.sources.shedding import HANDED_BACK, NO_EVENTS, Budget
@@ -54,7 +55,9 @@ class SystemSource:
         self.interval = interval
         self.names, self.progress = names, progress
         pmus = cores.kinds()
-        groups, absent = on_every_core(*choose_groups(names, pmus, progress), pmus, names is not None)
+        self.tried: list[Group] = []
+        found = choose_groups(names, pmus, progress, self.tried)
+        groups, absent = on_every_core(*found, pmus, names is not None)
         groups = [[in_user_mode(event) for event in group] for group in groups]
         self.counted = tuple(event for group in groups for event in group)
         if not self.counted:
@@ -125,6 +128,7 @@ class SystemSource:
         of_slot = {slot: self.people.refs.get(self.scanner.task(slot)[1], 0) for slot in rows}
         counts, levels = self.scanner.blocks()
         end, wall = self.switches.start(), time.time()
+        let_go(self.tried)
         totals = machine.totals() | {"lost": 0}
         refs = array("q", [of_slot[slot] for slot in rows]).tobytes()
         return RawSlice(0, start, end, wall, 0.0, tuple(records), refs, counts, levels, machine=totals)
@@ -202,6 +206,7 @@ class SystemSource:
             self.attached.stop()
 
     def close(self) -> None:
+        let_go(self.tried)
         self.switches.close()
         self.scanner.close()
         if self.attached is not None:

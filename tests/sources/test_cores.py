@@ -372,6 +372,6 @@ def test_more_events_than_a_reader_takes_are_an_error_of_one_line(may_sample, mo
         system.SystemSource(names=names)
     assert "fewer" in told.value.hint
     alone = [[generic("page-faults")]] * 17  # events that never fit together
-    monkeypatch.setattr(attach, "choose_groups", lambda names, pmus, progress: (alone, {}))
+    monkeypatch.setattr(attach, "choose_groups", lambda *_: (alone, {}))
     with pytest.raises(PmutopError, match="the attach reader: at most 16 groups"):
         attach.AttachSource()

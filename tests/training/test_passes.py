@@ -189,7 +189,7 @@ def test_the_next_start_counts_what_the_model_of_this_processor_asks_for(trained
     known = {name: hardware_event(name) for name in ("cpu/level/", "cpu/stuck/")}
     resolve = attach.resolve
     monkeypatch.setattr(attach, "resolve", lambda name: known.get(name) or resolve(name))
-    monkeypatch.setattr(attach, "permitted", lambda event, pmus: event)
+    monkeypatch.setattr(attach, "permitted", lambda event, *_: event)
     monkeypatch.setattr(budget, "least_share", lambda group, pmus: float(len(group) <= 2))
     groups, _ = attach.choose_groups(None)
     assert [[event.name for event in group] for group in groups[-2:]] == [

@@ -22,6 +22,9 @@ RUN, SWITCHES, FAULTS, MIGRATIONS = range(len(EVENTS))
 
 LOADS = Path(__file__).with_name("loads.py")
 
+#: Seconds of the mixed load and of the fork storm: short in the suite; 60 and 600 were asked for, by hand (--timeout 0).
+MIXED, STORM = (float(os.environ.get(f"PMUTOP_{name}", usual)) for name, usual in (("MIXED", 7), ("STORM", 3)))
+
 
 def descriptors():
     return len(os.listdir("/proc/self/fd"))
@@ -103,7 +106,7 @@ def test_a_mixed_load_is_credited_as_the_kernel_accounts_it(follower):
     follower.follow(1.2)  # until CPUs where tasks leave no samples have been found out
     before = follower.slices[-1]
     names = ("spin", "yielding", "sleeping", "pair", "threads", "forking", "faulting")
-    running = {name: counted_load(name, 7) for name in names}
+    running = {name: counted_load(name, MIXED) for name in names}
     books = {}
     while len(books) < len(names):
         follower.take()
@@ -308,7 +311,7 @@ def test_a_fork_storm_leaves_nothing_behind(follower, load):
     follower.slices.clear()
     follower.lives.clear()
     before = weight()
-    process = load("storm", 3, stdout=subprocess.PIPE, text=True)
+    process = load("storm", STORM, stdout=subprocess.PIPE, text=True)
     most = 0
     seen = collections.Counter()
     while process.poll() is None:

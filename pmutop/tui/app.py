@@ -28,6 +28,9 @@ from pmutop.tui.lines import has_colours
 from pmutop.tui.state import State
 from pmutop.tui.terminal import STDOUT, Terminal
 
+#: What ends the screen in good order. Blocked from the moment Textual takes the terminal until its loop can serve them: an
+#: exception in between would leave its input thread behind, reading a terminal that is gone, for ever.
+ENDINGS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 UNSEEN = 512  # Moments that may wait for a screen that is stopped (Ctrl-Z); older ones are let go
 
 
@@ -161,11 +164,12 @@ class PmutopApp(App[None], deeds.Deeds):
             self.canvas.send = self._driver.write
         self.app_resume_signal.subscribe(self, lambda _: self.repaint())  # after Ctrl-Z and fg
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for number in ENDINGS:
             try:
                 loop.add_signal_handler(number, self.leave, 128 + number)
             except (RuntimeError, ValueError, NotImplementedError):
                 return  # not the main thread (tests)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
 
     def post_display_hook(self) -> None:
         """Textual has painted: if that was the first frame, sampling may begin."""
@@ -215,7 +219,11 @@ class PmutopApp(App[None], deeds.Deeds):
 
 def run_screen(app: PmutopApp, mouse: bool = False) -> int:
     """Run until the person leaves; the exit code: 0, or 128 + the signal that ended it. Raises what `app.fail` was given."""
-    app.run(mouse=mouse)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        app.run(mouse=mouse)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
     if os.isatty(STDOUT) and not app.behind:
         # screen (altscreen off) and mosh leave the old picture under the prompt.
         sys.__stdout__.write("\x1b[J")

@@ -21,7 +21,7 @@ ECHO = 3  # where tcgetattr(3) has the local modes
 def opened(state: State, ascii_only: bool) -> Iterator[None]:
     """The alternate screen with the first frame on it, and keys unechoed, so that those typed early wait for the screen.
 
-    Textual takes all that over; it leaves the terminal as it found it, which is as we have set it, and so what the shell
+    Textual takes all that over (signals too: app.ENDINGS); it leaves the terminal as it found it, which is as we have set it, and so what the shell
     had comes back here, also where a signal ends us while Textual is being loaded.
     """
     kept = termios.tcgetattr(STDIN)

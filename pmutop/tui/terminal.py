@@ -54,6 +54,12 @@ class Terminal(LinuxDriver):
                 pass
         super().start_application_mode()
 
+    def _sigcont_application(self, *_) -> None:
+        """Only whoever was stopped goes on: a hang-up brings a SIGCONT, too (kernel: drivers/tty/tty_jobctrl.c,
+        tty_signal_session_leader), and a second start would leave an input thread that reads a dead terminal for ever."""
+        if self._must_signal_resume:
+            super()._sigcont_application()
+
     def write(self, data: str) -> None:
         if self._out < 0:
             super().write(data)

@@ -61,17 +61,16 @@ def test_log_loads_nothing_heavy():
 def test_a_busy_process_is_seen_by_the_kernels_clock():
     spin = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        done = pmutop("log", "--slices", "5", "--pid", str(spin.pid))
+        done = pmutop("log", "--slices", "8", "--pid", str(spin.pid))
     finally:
         spin.kill()
         spin.wait()
     seen = [line for line in lines(done.stdout) if line.get("pid") == spin.pid][1:]
-    assert len(seen) == 4
-    for line in seen:  # on a busy machine it may have to wait: run and wait together fill the slice
-        assert 85 <= line["cpu"] + line["wait"] <= 115
-        assert line["counts"]["user-time"] + line["counts"]["system-time"] == pytest.approx(
-            line["counts"]["run-time"], abs=30_000_000
-        )
+    assert len(seen) == 7
+    # On a busy machine it may have to wait, and a wait is told when it ends: run and wait together fill the slices.
+    assert 80 <= sum(line["cpu"] + line["wait"] for line in seen) / 7 <= 115
+    ticks = sum(line["counts"]["user-time"] + line["counts"]["system-time"] for line in seen)
+    assert ticks == pytest.approx(sum(line["counts"]["run-time"] for line in seen), abs=60_000_000)
 
 
 def test_replaying_a_recording_gives_the_same_lines_every_time_and_the_same_bytes(recording, tmp_path):

@@ -159,6 +159,63 @@ def test_a_signal_on_the_first_frame_leaves_a_clean_terminal(number):
         assert termios.tcgetattr(session.master)[3] & termios.ECHO
 
 
+# pmutop, held between Textual's start, which reads the terminal in a thread, and the loop that serves signals.
+STARTING = """
+import sys, time
+from pmutop.tui import terminal
+start = terminal.Terminal.start_application_mode
+def slowly(self):
+    start(self)
+    time.sleep(1)
+terminal.Terminal.start_application_mode = slowly
+from pmutop.cli import main
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_while_textual_starts_leaves_nothing_behind(number):
+    with Session(100, 30, command=("-c", STARTING)) as session:
+        session.read(lambda: b"\x1b[?2004h" in session.raw)
+        os.kill(session.pid, number)
+        assert session.wait(10) == 128 + number
+        assert restored_or_empty(session) and b"\x1b[?1049l" in session.raw
+
+
+# A hang-up brings SIGHUP and then SIGCONT: here that one comes when the screen is on its way out.
+LEAVING = """
+import os, signal, sys
+from pmutop.tui import terminal
+stop = terminal.Terminal.stop_application_mode
+def and_continued(self):
+    stop(self)
+    os.kill(os.getpid(), signal.SIGCONT)
+terminal.Terminal.stop_application_mode = and_continued
+from pmutop.cli import main
+sys.exit(main([]))
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("program", [STARTING, LEAVING], ids=["starting", "leaving"])
+def test_a_terminal_that_goes_away_ends_it(program):
+    session = Session(100, 30, command=("-c", program))
+    session.read(lambda: b"\x1b[?2004h" in session.raw)
+    if program is LEAVING:
+        session.read(r"slice [1-9]")
+    os.close(session.master)
+    end = time.monotonic() + 20
+    try:
+        while not session.ended():
+            assert time.monotonic() < end, "it outlives its terminal"
+            time.sleep(0.05)
+    finally:
+        if not session.ended():
+            os.kill(session.pid, signal.SIGKILL)
+            os.waitpid(session.pid, 0)
+
+
 def test_start_resize_and_quit():
     with Session() as session:
         session.read(r"Labels that can be given here")

@@ -128,7 +128,7 @@ def test_labels_of_the_guest_are_the_same_when_replayed_here(labels, reader, tmp
         key: rows[0][key] for key in rows[1]
     }  # live, only what was launched is shown
     said = {(label["label"], label["model"]) for line in here[1:] for label in line.get("labels", ())}
-    assert {("P_OS_MinorFault", "software-fingerprints"), ("N_CPU", "rule")} <= said
+    assert {("P_OS_RunQueue", "software-fingerprints"), ("N_CPU", "rule")} <= said
     assert here[0]["replayed"] and here[0]["source"] == reader
 
 

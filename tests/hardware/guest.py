@@ -32,7 +32,7 @@ RICH = "max,pauth=off"
 BOOTS: dict[str, tuple[tuple[str, ...], dict]] = {
     "exact": (("groups", "attach", "cores", "doctor"), {}),
     "commands": (("commands", "fingerprints"), {"cpu": RICH}),
-    "labels": (("labels", "system", "lost"), {"cpu": RICH}),
+    "labels": (("system", "labels", "lost"), {"cpu": RICH}),
     "many": (("manyruns",), {}),
     "without": (("groups", "attach", "cores", "labels", "nopmu"), {"pmu": False}),
     "two": (("cpus", "hotplug"), {"cpus": 2, "icount": False}),

@@ -159,6 +159,8 @@ def test_a_signal_on_the_first_frame_leaves_a_clean_terminal(number):
         assert termios.tcgetattr(session.master)[3] & termios.ECHO
 
 
+# Both programs below also end well without the guards in app.ENDINGS and terminal._sigcont_application: these tests hold the
+# behaviour, they are no proof of the guards (the screen that once outlived its terminal could not be made again).
 # pmutop, held between Textual's start, which reads the terminal in a thread, and the loop that serves signals.
 STARTING = """
 import sys, time

@@ -113,7 +113,12 @@ class World:
             if row % 4 == 0:
                 other = m.Antagonist(self.tasks[-1].pid, self.tasks[-1].comm, "core", 0.83, 4.0, 61.0)
                 interference[row] = m.Interference(
-                    m.Resource(True, 2.13, 0.9), m.Resource(False, 1.0, -1.2), m.UNSEEN, m.UNSEEN, m.UNSEEN, other
+                    m.Resource(True, 2.13, 0.9),
+                    m.Resource(False, 1.0, -1.2),
+                    m.UNSEEN,
+                    m.UNSEEN,
+                    m.UNSEEN,
+                    other,
                 )
         gone = np.zeros(rows, bool)
         gone[list(exited)] = True

@@ -16,6 +16,7 @@ RELAX = (
     7 / 8
 )  # the grid is coarsened by at least this factor; the paper's own step can be as small as 1 in 1e9
 NEAR = 1 / RELAX - 1  # distance (in cells) from which the paper's step is the larger one
+SMALL = 100_000  # differences that are faster taken at once than sought in a tree (whose import alone takes 0.2 s)
 FINEST = 2**40  # grid divisions; finer than any counter's difference over its range
 
 
@@ -75,13 +76,20 @@ def reduced_division(a: np.ndarray, b: np.ndarray, division: int, paired: int) -
     """
     step = division * RELAX
     if paired * 16 < len(a):
-        from scipy.spatial import cKDTree
-
-        few, many = (a, b) if len(a) < len(b) else (b, a)
-        near = float(cKDTree(many).query(few, k=1, workers=-1)[0].min()) * division
+        near = nearest(a, b) * division
         if near > NEAR:
             step = division / (1.0 + near)
     return max(int(step), 1)
+
+
+def nearest(a: np.ndarray, b: np.ndarray) -> float:
+    """The smallest Euclidean distance between a row of `a` (n, events) and one of `b` (m, events)."""
+    if a.size * len(b) <= SMALL:
+        return float(np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2).min()))
+    from scipy.spatial import cKDTree
+
+    few, many = (a, b) if len(a) < len(b) else (b, a)
+    return float(cKDTree(many).query(few, k=1, workers=-1)[0].min())
 
 
 def cells(unit: np.ndarray, division: int) -> np.ndarray:

@@ -101,7 +101,9 @@ class Neighbours:
         self.steal = now
         if now is None or before is None or len(now) != len(before):
             return None
-        found = np.zeros(max(len(now), int(ran.cpu.max(initial=0)) + 1))  # one that came or went: nothing is known
+        found = np.zeros(
+            max(len(now), int(ran.cpu.max(initial=0)) + 1)
+        )  # one that came or went: nothing is known
         found[: len(now)] = np.array(now) - np.array(before)
         return found / 1e9
 

@@ -1,7 +1,7 @@
 """Which runs an interference training makes: every application alone, then beside every other, under each placement.
 
 Placements (thesis, section 3.2): `same`, victim and antagonists on one CPU; `apart`, the antagonist on another CPU;
-`half`, a victim of several threads on two CPUs, the antagonist on one of them. Mixes besides (nice values, several antagonists, part-time ones) make factors other than 1 and 2, so that severity can be
+`half`, a victim of several threads on two CPUs, the antagonist on one of them. Mixes besides (nice values, CPU weights, several antagonists, part-time ones) make factors other than 1 and 2, so that severity can be
 learnt. The factor of a run is the victim's time per iteration beside the others over its mean time alone.
 """
 
@@ -18,7 +18,7 @@ from pmutop.errors import PmutopError
 from pmutop.events import SOFTWARE_IDS
 from pmutop.sources.attach import SOFTWARE_EVENTS, AttachSource, permitted
 from pmutop.sysfs import resolve, tracefs
-from pmutop.training import interference
+from pmutop.training import interference, weights
 from pmutop.training.catalogue import Workload, applications
 from pmutop.training.collect import Collector, Progress
 from pmutop.training.workloads import missing, start
@@ -44,15 +44,28 @@ SYSTEMS = (
     "timer",
 )
 
-#: name of a mix -> what changes: (antagonists, their nice minus the victim's, their duty in %)
+
+@dataclass(frozen=True)
+class Mix:
+    """Who is beside a victim: how many, their nice value minus the victim's, their duty in %, the CPU weight of their
+    control group (100 = the usual, and in no group of their own)."""
+
+    count: int = 1
+    nicer: int = 0
+    duty: int = 100
+    weight: int = weights.USUAL
+
+
 MIXES = {
-    "even": (1, 0, 100),
-    "three": (2, 0, 100),
-    "five": (4, 0, 100),
-    "nicer": (1, 5, 100),
-    "nicest": (1, 10, 100),
-    "half": (1, 0, 50),
-    "tenth": (1, 0, 10),
+    "even": Mix(),
+    "three": Mix(2),
+    "five": Mix(4),
+    "nicer": Mix(nicer=5),
+    "nicest": Mix(nicer=10),
+    "half": Mix(duty=50),
+    "tenth": Mix(duty=10),
+    "heavy": Mix(weight=300),
+    "light": Mix(weight=30),
 }
 
 
@@ -73,7 +86,9 @@ class Plan:
         return f"{self.victim.name}{'|wide' if self.wide else ''}|{self.placement}|{beside}"
 
 
-def plans(chosen: Sequence[Workload], cpus: Sequence[int]) -> Iterator[Plan]:
+def plans(
+    chosen: Sequence[Workload], cpus: Sequence[int], mixes: Sequence[str] = tuple(MIXES)
+) -> Iterator[Plan]:
     """Every victim alone, then beside `PARTNERS` others in turn (its like among them) under every placement, and in
     `MIXED` mixes: over all victims every partner and every mix comes equally often."""
     splits = {one.name: len(cpus) > 1 and "two-cpus" in one.needs for one in chosen}
@@ -91,7 +106,7 @@ def plans(chosen: Sequence[Workload], cpus: Sequence[int]) -> Iterator[Plan]:
                 yield Plan(victim, partner, "half", "even", 0, wide=True)
         for step in range(min(MIXED, len(chosen))):
             partner = chosen[(at + 1 + 2 * step) % len(chosen)]
-            mix = list(MIXES)[1 + (at + step) % (len(MIXES) - 1)]
+            mix = mixes[1 + (at + step) % (len(mixes) - 1)]
             yield Plan(victim, partner, "same", mix, 0)
 
 
@@ -122,7 +137,9 @@ def collect(folder: Path, cpus: Sequence[int], slices: int, only: str, say: Call
     ]
     with Collector(lambda: AttachSource(names=every_event()), folder) as collector:
         done = {run.name for run in collector.done}
-        wanted = [plan for plan in plans(chosen, cpus) if plan.name not in done]
+        weighing = weights.allowed()
+        mixes = [name for name, mix in MIXES.items() if weighing or mix.weight == weights.USUAL]
+        wanted = [plan for plan in plans(chosen, cpus, mixes) if plan.name not in done]
         progress = Progress(len(wanted), say)
         for plan in wanted:
             seconds = per_iteration(collector, plan, cpus, slices)
@@ -131,7 +148,7 @@ def collect(folder: Path, cpus: Sequence[int], slices: int, only: str, say: Call
 
 def per_iteration(collector: Collector, plan: Plan, cpus: Sequence[int], slices: int) -> float:
     """Make one run; returns the victim's seconds per iteration."""
-    count, nicer, duty = MIXES.get(plan.mix, (0, 0, 100))
+    mix = MIXES.get(plan.mix, Mix(0))
     here, there = [cpus[0]], [cpus[0] if plan.placement == "same" else cpus[-1]]
     if plan.wide:
         here = [cpus[0], cpus[-1]]
@@ -140,11 +157,14 @@ def per_iteration(collector: Collector, plan: Plan, cpus: Sequence[int], slices:
         if plan.partner is not None:
             partner = (
                 plan.partner
-                if duty == 100
-                else replace(plan.partner, arguments=(*plan.partner.arguments, "--duty", str(duty)))
+                if mix.duty == 100
+                else replace(plan.partner, arguments=(*plan.partner.arguments, "--duty", str(mix.duty)))
             )
-            for _ in range(count):
-                running.enter_context(start(partner, there, nice=nicer)).wait_ready()
+            joined = (
+                running.enter_context(weights.weighed(mix.weight)) if mix.weight != weights.USUAL else list
+            )
+            for _ in range(mix.count):
+                running.enter_context(start(partner, there, nice=mix.nicer, under=joined)).wait_ready()
         victim = running.enter_context(start(plan.victim, here, seconds=length, nice=0))
         victim.wait_ready()
         collector.settle(SETTLE)

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")  # read when textual is imported
 
@@ -162,6 +163,7 @@ class PmutopApp(App[None], deeds.Deeds):
     def on_mount(self) -> None:
         if self._driver is not None and not self.is_headless:
             self.canvas.send = self._driver.write
+            self._driver.on_loss = partial(self.leave, 128 + signal.SIGHUP)
         self.app_resume_signal.subscribe(self, lambda _: self.repaint())  # after Ctrl-Z and fg
         loop = asyncio.get_running_loop()
         for number in ENDINGS:

@@ -34,6 +34,7 @@ class Terminal(LinuxDriver):
         self.on_recovery: Callable[[], None] | None = (
             None  # called when all is sent after frames were dropped
         )
+        self.on_loss: Callable[[], None] | None = None  # called when the terminal is gone
         self.sent = 0  # bytes, for the benchmark
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting = False
@@ -54,11 +55,11 @@ class Terminal(LinuxDriver):
                 pass
         super().start_application_mode()
 
-    def _sigcont_application(self, *_) -> None:
-        """Only whoever was stopped goes on: a hang-up brings a SIGCONT, too (kernel: drivers/tty/tty_jobctrl.c,
-        tty_signal_session_leader), and a second start would leave an input thread that reads a dead terminal for ever."""
-        if self._must_signal_resume:
-            super()._sigcont_application()
+    def resume_application_mode(self) -> None:
+        """Only a screen that was left is started: a SIGCONT without a stop (`kill -CONT`; a hang-up brings one, too, see the
+        kernel's drivers/tty/tty_jobctrl.c) would start second threads that nobody ends, and the process would outlive us."""
+        if self._writer_thread is None or not self._writer_thread.is_alive():
+            super().resume_application_mode()
 
     def write(self, data: str) -> None:
         if self._out < 0:
@@ -86,7 +87,9 @@ class Terminal(LinuxDriver):
             self._loop.add_writer(self._out, self._send)
             return
         except OSError:
-            self.unsent.clear()  # the terminal is gone; SIGHUP tells the app
+            self.unsent.clear()
+            if self.on_loss:  # a SIGHUP tells the app, but not everybody gets one
+                self.on_loss()
         self._loop.remove_writer(self._out)
         self._waiting = False
         if self.dropped:

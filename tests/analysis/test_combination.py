@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pmutop.analysis import pairing
 from pmutop.analysis.combination import combine_bc, combine_lgl, constant_events
 from pmutop.analysis.pairing import cells, finest_division, labels_of, pair_by_behaviour, paths_of
 from pmutop.analysis.profiles import Profile, profile_of, profiles_of, table_of, without_ends
@@ -44,6 +45,14 @@ def assert_no_task_serves_twice(combined, profiles):
         for column in range(len(combined.events)):
             rows = combined.row[combined.run[:, column] == number, column]
             assert len(set(rows)) == len(rows)
+
+
+def test_the_nearest_pair_is_the_same_taken_at_once_and_from_a_tree(monkeypatch):
+    rng = np.random.default_rng(3)
+    a, b = rng.random((40, 3)), rng.random((70, 3))
+    at_once = pairing.nearest(a, b)
+    monkeypatch.setattr(pairing, "SMALL", 0)
+    assert at_once == pytest.approx(pairing.nearest(a, b), rel=1e-12) and at_once < 0.2
 
 
 def test_labels_survive_and_sort_depth_first():

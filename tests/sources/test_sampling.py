@@ -103,7 +103,9 @@ def test_cpu_clock_samples_fall_where_the_time_goes(program, tmp_path):
     assert count > 100
     truth = float(said.read_text().rstrip("\0"))
     assert 0.2 < truth < 0.95, "both parts take a share worth telling apart"
-    assert abs(share - truth) < 4 * (truth * (1 - truth) / count) ** 0.5  # four standard deviations: 1 run in 16,000
+    assert (
+        abs(share - truth) < 4 * (truth * (1 - truth) / count) ** 0.5
+    )  # four standard deviations: 1 run in 16,000
 
 
 def test_the_simulators_places_fall_there_too(program):
@@ -127,4 +129,4 @@ def test_the_simulators_places_fall_there_too(program):
         process.wait()
         source.close()
     assert count > 30
-    assert 0.6 < share < 0.9  # by instructions, which no layout changes
+    assert 0.6 < share < 0.9  # by modelled cost, which no layout changes

@@ -159,8 +159,6 @@ def test_a_signal_on_the_first_frame_leaves_a_clean_terminal(number):
         assert termios.tcgetattr(session.master)[3] & termios.ECHO
 
 
-# Both programs below also end well without the guards in app.ENDINGS and terminal._sigcont_application: these tests hold the
-# behaviour, they are no proof of the guards (the screen that once outlived its terminal could not be made again).
 # pmutop, held between Textual's start, which reads the terminal in a thread, and the loop that serves signals.
 STARTING = """
 import sys, time
@@ -198,13 +196,23 @@ from pmutop.cli import main
 sys.exit(main([]))
 """
 
+# Nobody says a word (a session leader that keeps the hang-up to itself): the terminal is just gone.
+UNTOLD = """
+import signal, sys
+from pmutop.tui import app
+app.ENDINGS = (signal.SIGTERM,)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from pmutop.cli import main
+sys.exit(main([]))
+"""
+
 
 @pytest.mark.live
-@pytest.mark.parametrize("program", [STARTING, LEAVING], ids=["starting", "leaving"])
+@pytest.mark.parametrize("program", [STARTING, LEAVING, UNTOLD], ids=["starting", "leaving", "untold"])
 def test_a_terminal_that_goes_away_ends_it(program):
     session = Session(100, 30, command=("-c", program))
     session.read(lambda: b"\x1b[?2004h" in session.raw)
-    if program is LEAVING:
+    if program is not STARTING:
         session.read(r"slice [1-9]")
     os.close(session.master)
     end = time.monotonic() + 20
@@ -216,6 +224,20 @@ def test_a_terminal_that_goes_away_ends_it(program):
         if not session.ended():
             os.kill(session.pid, signal.SIGKILL)
             os.waitpid(session.pid, 0)
+
+
+def test_a_continue_without_a_stop_starts_nothing():
+    """Second threads would read the terminal beside the first, and on after the screen has ended."""
+    with Session() as session:
+        session.read(r"slice [1-9]")
+        threads = len(os.listdir(f"/proc/{session.pid}/task"))
+        os.kill(session.pid, signal.SIGCONT)
+        session.raw = b""
+        number = int(re.search(r"slice (\d+)", session.text)[1])
+        session.read(lambda: int(re.search(r"slice (\d+)", session.text)[1]) > number + 3)
+        assert len(os.listdir(f"/proc/{session.pid}/task")) == threads
+        session.press("q")
+        assert session.wait() == 0
 
 
 def test_start_resize_and_quit():

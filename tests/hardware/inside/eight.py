@@ -54,7 +54,9 @@ def check_each_task_is_credited_on_its_own_cpu():
         ratios = [(b - a) / group.read()[0][0] for a, b, group in zip(before, after, own, strict=True)]
         places = [watch.cpus.get(watch.refs[spin.pid], set()) for spin in spins]
     assert [cpu in place for cpu, place in enumerate(places)] == [True] * CPUS, places
-    assert all(len(place) < CPUS / 2 for place in places), places  # where it was started, moved to, and pinned at last
+    assert all(len(place) < CPUS / 2 for place in places), (
+        places
+    )  # where it was started, moved to, and pinned at last
     # By the host's clock: when it takes a CPU away amid a switch, that time is counted on one side only.
     errors = sorted(abs(ratio - 1) for ratio in ratios)
     assert errors[CPUS // 2] < 0.02 and errors[-1] < 0.5, ratios

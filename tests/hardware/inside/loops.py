@@ -21,7 +21,11 @@ class Spin:
         )
         self.pid = self.process.pid
         assert self.process.stdout.readline() == b"ready\n"
-        while state(self.pid) != "S":  # said so, but may still be on its way into read(2): 25 instructions
+        self.wait_asleep()
+
+    def wait_asleep(self):
+        """It has said so, but may still be on its way into read(2): 25 instructions."""
+        while state(self.pid) != "S":
             time.sleep(0.001)
 
     def go(self):

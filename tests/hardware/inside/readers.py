@@ -60,6 +60,14 @@ def nudge(spin):
     os.kill(spin.pid, signal.SIGCONT)
 
 
+def settle(watch, spins):
+    """Until they wait and the reader has said all that they did: what was nudged restarts the read(2) in which it waits,
+    what said "done" is on its way into it, and the slice that tells of either comes later."""
+    for spin in spins:
+        spin.wait_asleep()
+    watch.catch_up()
+
+
 def increases(make, lengths):
     """`increases_in` a reader of its own: make(interval, names) opens it."""
     watch = Watch(make(0.02, PAIR))
@@ -75,12 +83,13 @@ def increases_in(watch, lengths):
             for spin in spins:
                 nudge(spin)
             watch.tick()
+        settle(watch, spins)
         before = [[watch.total(spin.pid, name)[0] for name in PAIR] for spin in spins]
         for spin in spins:
             spin.go()
         for spin in spins:
             assert spin.process.stdout.readline() == b"done\n"
-        watch.catch_up()
+        settle(watch, spins)
         after = [[watch.total(spin.pid, name) for name in PAIR] for spin in spins]
         assert all(enabled == running > 0 for pair in after for _, enabled, running in pair), after
         return [

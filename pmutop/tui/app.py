@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 
 os.environ.setdefault("TEXTUAL_ANIMATIONS", "none")  # read when textual is imported
@@ -228,8 +228,8 @@ def run_screen(app: PmutopApp, mouse: bool = False) -> int:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
     if os.isatty(STDOUT) and not app.behind:
         # screen (altscreen off) and mosh leave the old picture under the prompt.
-        sys.__stdout__.write("\x1b[J")
-        sys.__stdout__.flush()
+        with suppress(OSError):  # the terminal is gone
+            os.write(STDOUT, b"\x1b[J")
     if app.failure is not None:
         raise app.failure
     return app.return_code or 0

@@ -6,7 +6,7 @@ import os
 import signal
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pmutop.tui.frame import frame
 from pmutop.tui.lines import escaped, fitted, has_colours, pens
@@ -37,7 +37,8 @@ def opened(state: State, ascii_only: bool) -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        termios.tcsetattr(STDIN, termios.TCSANOW, kept)
+        with suppress(termios.error):  # the terminal is gone
+            termios.tcsetattr(STDIN, termios.TCSANOW, kept)
 
 
 def picture(state: State, ascii_only: bool) -> str:

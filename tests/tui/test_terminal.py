@@ -201,7 +201,7 @@ UNTOLD = """
 import signal, sys
 from pmutop.tui import app
 app.ENDINGS = (signal.SIGTERM,)
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
 from pmutop.cli import main
 sys.exit(main([]))
 """
@@ -220,6 +220,7 @@ def test_a_terminal_that_goes_away_ends_it(program):
         while not session.ended():
             assert time.monotonic() < end, "it outlives its terminal"
             time.sleep(0.05)
+        assert os.waitstatus_to_exitcode(session.status) == 128 + signal.SIGHUP
     finally:
         if not session.ended():
             os.kill(session.pid, signal.SIGKILL)

@@ -49,7 +49,7 @@ class Engine:
         self.cleaner = Cleaner(len(names), Scrutiny(header.events))
         self.known: dict[int, Task] = {}  # every living task by ref: what another roster is made from
         self.per_thread = per_thread  # may be changed between slices
-        self.roster = Roster(len(names), self.run_time, per_thread)
+        self.roster = Roster(len(names), self.run_time, self.run_delay, per_thread)
         self.trees = [TreeModel(bundle, header) for bundle in bundles if bundle.card["kind"] == "tree"]
         if left_to_rules(header, bundles):
             self.trees.append(RuleModel(header))
@@ -82,7 +82,7 @@ class Engine:
         judged = np.flatnonzero(worth_judging(cpu, wait, state, LEAST_ACTIVITY) & ~kernel)
         stuck = worth_judging(cpu, wait, state, LEAST_TO_BE_STUCK)
         if len(judged) and not is_first and raw.seconds >= LEAST_LENGTH * self.header.interval:
-            taken = increase[judged], state[judged], raw.seconds
+            taken = np.hstack([increase[judged], roster.worst[judged]]), state[judged], raw.seconds
             for model in self.trees:
                 verdicts = model.judge(*taken)
                 for row, *found in zip(judged.tolist(), *verdicts, strict=True):
@@ -117,6 +117,7 @@ class Engine:
             nice=levels[:, NICE],
             counts=increase,
             quality=roster.quality,
+            worst=roster.worst,
             labels=labels,
             reasons=reasons,
             interference=interference,
@@ -130,7 +131,7 @@ class Engine:
     def current_roster(self) -> Roster:
         """The roster, made anew from all living tasks where rows are now threads (or are no longer)."""
         if self.roster.per_thread != self.per_thread:
-            self.roster = Roster(len(self.header.events), self.run_time, self.per_thread)
+            self.roster = Roster(len(self.header.events), self.run_time, self.run_delay, self.per_thread)
             for task in self.known.values():
                 self.roster.add(task)
         return self.roster

@@ -4,7 +4,8 @@
 that a time (ns) takes, `x/ki` per 1000 instructions, `x/kc` per 1000 cycles; anything else behind the last slash is itself a sum of events, e.g.
 `run-delay/run-time+run-delay`. `state=D` is 1 where the task was in that /proc state at the end of the slice, and
 `counted=x` where event x was counted in it: a tree can ask first whether it may rely on it. An event's name may itself
-hold slashes, as sysfs spells it: `armv8_pmuv3/l1d_cache//kc`.
+hold slashes, as sysfs spells it: `armv8_pmuv3/l1d_cache//kc`. `WORST_THREAD` are two columns more than the source has
+events: of the thread of the process that waited most, where a sum over all would hide that one is held up.
 Training and the live path share this file; a missing event makes a missing (NaN) feature, never a 0.
 """
 
@@ -26,17 +27,20 @@ PER = {
     "ki": ("instructions", 1e3),
     "kc": ("cycles", 1e3),
 }
+#: ns, as roster.worst has them
+WORST_THREAD = ("worst-thread-run-time", "worst-thread-run-delay")
 EVENT = r"(?:[\w.-]+/[\w.:=,-]+/[uk]?|[\w.:=-]+)"
 SUM = rf"{EVENT}(?:\+{EVENT})*"
 NAME = re.compile(rf"({SUM})(?:/({SUM}))?")
 
 
 class Features:
-    """Computes the features `names` from the columns `events`; `needs[i]` are the events of feature i."""
+    """Computes the features `names` from the columns `events`, then WORST_THREAD; `needs[i]` are the events of feature i."""
 
     def __init__(self, names: list[str], events: tuple[Event, ...]) -> None:
         self.names = list(names)
-        self.column = {event.name: number for number, event in enumerate(events)}
+        columns = [event.name for event in events] + list(WORST_THREAD)
+        self.column = {name: number for number, name in enumerate(columns)}
         self.needs = [needs(name) for name in names]
         self.rows: list[Callable] = [self.plan(name) for name in names]
 
@@ -74,7 +78,8 @@ class Features:
         return None if None in found else found
 
     def compute(self, increase: np.ndarray, state: np.ndarray, seconds: float) -> np.ndarray:
-        """float64 (rows, features) from increase (rows, events) and the /proc state letters' codes (rows,)."""
+        """float64 (rows, features) from increase (rows, events and, where a feature wants them, WORST_THREAD) and the /proc
+        state letters' codes (rows,)."""
         table = np.empty((len(increase), len(self.rows)))
         for number, row in enumerate(self.rows):
             table[:, number] = row(increase, state, seconds)

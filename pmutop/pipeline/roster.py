@@ -17,12 +17,13 @@ class Roster:
     """Rows are dense: a row that leaves is replaced by the last one, so a view follows `tasks[i].ref`, never i.
 
     After `update(raw, cleaned)`: tasks, threads, exited, levels (rows, LEVELS), increase and quality (rows, events),
-    moved (row numbers that were read in this slice). Arrays are the roster's own: a Moment copies what it keeps.
+    worst (rows, 2: run time and run delay in ns of the row's thread that waited most), moved (row numbers that were read in
+    this slice). Arrays are the roster's own: a Moment copies what it keeps.
     """
 
-    def __init__(self, events: int, run_time: int, per_thread: bool = False) -> None:
+    def __init__(self, events: int, run_time: int, run_delay: int, per_thread: bool = False) -> None:
         self.events = events
-        self.run_time = run_time  # column that weighs the threads of a process
+        self.run_time, self.run_delay = run_time, run_delay  # columns; the first weighs the threads of a process
         self.per_thread = per_thread
         self.tasks: list[Task] = []
         self.row_of_ref: dict[int, int] = {}
@@ -56,7 +57,7 @@ class Roster:
             if isinstance(record, Exited):
                 self.leave(record.ref)
         unread = np.setdiff1d(self.leaving, self.moved).astype(np.intp)  # what they did at the end nobody saw
-        self.increase[unread] = np.nan
+        self.increase[unread] = self.worst[unread] = np.nan
         self.quality[unread] = UNCOUNTED
 
     def add(self, task: Task) -> None:
@@ -127,17 +128,25 @@ class Roster:
         self.quality = np.where(self.counted[:size], EXACT, UNCOUNTED).astype(np.uint8)
         self.moved = np.unique(rows)
         self.levels[rows] = levels
+        self.worst = self.increase[:, [self.run_time, self.run_delay]]
         alone = self.threads[rows] == 1
         self.put(rows[alone], cleaned.increase[alone], cleaned.quality[alone])
+        self.worst[rows[alone]] = cleaned.increase[alone][:, [self.run_time, self.run_delay]]
         for row in np.unique(rows[~alone]).tolist():
             members = rows == row
             self.put(row, *self.total(cleaned.increase[members], cleaned.quality[members]))
+            self.worst[row] = self.worst_of(cleaned.increase[members])
             self.levels[row] = self.level_of(levels[members])
 
     def put(self, rows, increase: np.ndarray, quality: np.ndarray) -> None:
         self.increase[rows] = increase
         self.quality[rows] = quality
         self.counted[rows] = quality != UNCOUNTED
+
+    def worst_of(self, increase: np.ndarray) -> np.ndarray:
+        """Run time and run delay of the thread that waited most: (threads, events) -> (2,), NaN where nobody's is known."""
+        times = increase[:, [self.run_time, self.run_delay]]
+        return times[np.nan_to_num(times[:, 1], nan=-1.0).argmax()]
 
     def total(self, increase: np.ndarray, quality: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over threads (threads, events) -> (events,): the worst quality, or ESTIMATED over a small unknown rest."""

@@ -145,6 +145,7 @@ class Rows:
     seconds: np.ndarray
     run: np.ndarray
     pid: np.ndarray
+    worst: np.ndarray
 
 
 def rows_of(folder: Path, examples: Callable[[Run], Examples] = lambda run: Examples()) -> Rows:
@@ -165,7 +166,7 @@ def rows_of(folder: Path, examples: Callable[[Run], Examples] = lambda run: Exam
                     if moment.number >= run.first:
                         found += judged_rows(moment, rows, number, run, examples(run))
         reader.close()
-    columns = list(zip(*found, strict=True)) if found else [[]] * 5
+    columns = list(zip(*found, strict=True)) if found else [[]] * 6
     return Rows(header, runs, *(np.array(column) for column in columns))
 
 
@@ -173,7 +174,7 @@ def judged_rows(moment: Moment, rows: Sequence[int], number: int, run: Run, want
     state = np.array([ord(letter) for letter in moment.state])
     worth = worth_judging(moment.cpu, moment.wait, state, wanted.least)
     return [
-        (moment.counts[row], state[row], moment.seconds, number, moment.tasks[row].pid)
+        (moment.counts[row], state[row], moment.seconds, number, moment.tasks[row].pid, moment.worst[row])
         for row in rows
         if worth[row] and (not wanted.main or moment.tasks[row].pid == run.pid)
     ]

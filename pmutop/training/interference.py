@@ -79,10 +79,11 @@ def factors(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
 def table_of(rows: Rows) -> np.ndarray:
     """float64 (rows, features)."""
     features = Features(list(FEATURES), rows.header.events)
+    table = np.hstack([rows.counts, rows.worst])
     return np.vstack(
         [
-            features.compute(rows.counts[at : at + 1], rows.state[at : at + 1], float(rows.seconds[at]))
-            for at in range(len(rows.counts))
+            features.compute(table[at : at + 1], rows.state[at : at + 1], float(rows.seconds[at]))
+            for at in range(len(table))
         ]
     )
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.model_selection import StratifiedGroupKFold
 
 from pmutop.analysis import similarity
 from pmutop.analysis.dimensionality import dimensionality
@@ -33,7 +34,7 @@ from pmutop.analysis.interference_report import (
     margins,
     table,
 )
-from pmutop.analysis.interference_training import fit, grouped
+from pmutop.analysis.interference_training import fit, fit_types, grouped
 from pmutop.training import interference
 from pmutop.training.collect import rows_of
 
@@ -56,6 +57,7 @@ THEIRS = {
 #: Table 5.14: unknown applications.
 THEIR_UNKNOWN = {"MM": 97.01, "SORT": 99.16, "PR": 43.27}
 RANDOM_SETS = 20
+FEWEST_RUNS = 4  # of a type, to be a class
 
 
 def slices_of(rows) -> tuple[Slices, list[str]]:
@@ -194,6 +196,33 @@ def alternatives(slices: Slices, columns) -> None:
         print(f"| {one} | " + " | ".join(cells) + " |")
 
 
+def types(every: Slices, columns) -> None:
+    """The type of interference as trained classes (future work of the thesis): one SVM a type, the largest margin says
+    which, none where all are negative; whole runs held out. A slower run beside somebody on another CPU is a type, too."""
+    slower = (every.y > 0) | ((every.scheme == SCHEMES["apart"]) & np.isnan(every.factor))
+    kind = np.where(slower, every.scheme, "")
+    known = slower | (every.y < 0)
+    X, kind, runs = every.X[known][:, list(columns)], kind[known], every.run[known]
+    names = [name for name in SCHEMES.values() if len(np.unique(runs[kind == name])) > FEWEST_RUNS]
+    judged = np.isin(kind, ["", *names])
+    X, kind, runs = X[judged], kind[judged], runs[judged]
+    said = np.empty(len(kind), dtype=object)
+    which = np.unique(kind, return_inverse=True)[1]
+    for train, test in StratifiedGroupKFold(5, shuffle=True, random_state=0).split(X, which, runs):
+        machines, prepared = [("C", 0.1), ("C", 1.0)], [("standard", "skewed")]
+        found = fit_types(X[train], kind[train], runs[train], machines=machines, preparations=prepared)
+        margin = np.stack([one.verdict.decide(X[test])[0] for one in found.values()], axis=1)
+        best = np.array(list(found))[margin.argmax(axis=1)]
+        said[test] = np.where(margin.max(axis=1) > 0, best, "")
+    print("\n## The type of interference as classes (future work of the thesis), all live events, whole runs held out\n")
+    print("| it is | slices | " + " | ".join(f"said: {name or 'none'}" for name in ["", *names]) + " |")
+    print("|---|---|" + "---|" * (len(names) + 1))
+    for name in ["", *names]:
+        own = said[kind == name]
+        cells = " | ".join(f"{100 * np.mean(own == other):.0f} %" for other in ["", *names])
+        print(f"| {name or 'none'} | {len(own)} | {cells} |")
+
+
 def shipped(rows) -> None:
     """The model as it ships (four features of /proc): yes/no and factor by band of the true factor, held out."""
     factor, label = interference.factors(rows.runs)
@@ -271,6 +300,7 @@ def main() -> None:
     print("\nThe thesis: " + ", ".join(f"{name} {value} %" for name, value in THEIR_UNKNOWN.items()) + ".")
     single_groups(slices, events, names)
     alternatives(slices, sets["all events"])
+    types(every, sets["all events"])
     shipped(rows)
 
 

@@ -6,11 +6,13 @@ from pmutop.pipeline.clean import Cleaner
 from pmutop.pipeline.roster import Roster
 from pmutop.slices import Exited, Renamed
 
-RUN, FAULTS, CLOCK = (NAMES.index(name) for name in ("run-time", "minor-faults", "task-clock"))
+RUN, DELAY, FAULTS, CLOCK = (
+    NAMES.index(name) for name in ("run-time", "run-delay", "minor-faults", "task-clock")
+)
 
 
 def run(*slices, per_thread=False):
-    cleaner, roster = Cleaner(len(EVENTS)), Roster(len(EVENTS), RUN, per_thread)
+    cleaner, roster = Cleaner(len(EVENTS)), Roster(len(EVENTS), RUN, DELAY, per_thread)
     for one in slices:
         roster.update(one, cleaner.clean(one))
     return roster
@@ -29,6 +31,21 @@ def test_threads_add_up_to_their_process():
     row = row_of(roster, 50)
     assert (roster.increase[row, RUN], roster.increase[row, FAULTS]) == (40, 3)
     assert roster.threads[row] == 2 and chr(roster.levels[row, 0]) == "R"
+
+
+def test_the_thread_that_waited_most_is_told_beside_the_sum():
+    main, other, alone = task(1, pid=50), task(2, pid=50, tid=51), task(3, pid=60)
+    first = {1: (proc(), "R"), 2: (proc(), "R"), 3: (proc(), "R")}
+    second = {
+        1: (proc(run_time=90, run_delay=10), "R"),
+        2: (proc(run_time=30, run_delay=60), "R"),
+        3: (proc(run_time=5, run_delay=7), "R"),
+    }
+    roster = run(raw(0, first, born(main, other, alone)), raw(1, second))
+    assert roster.worst[row_of(roster, 50)].tolist() == [30, 60]
+    assert roster.worst[row_of(roster, 60)].tolist() == [5, 7]
+    roster.update(raw(2, {}), Cleaner(len(EVENTS)).clean(raw(2, {})))
+    assert roster.worst.tolist() == [[0, 0], [0, 0]], "who did not move did not wait"
 
 
 def test_per_thread_keeps_them_apart():
@@ -98,7 +115,7 @@ def test_rename_changes_the_row():
 
 
 def test_many_come_and_go_and_the_table_stays_small_and_right():
-    cleaner, roster = Cleaner(len(EVENTS)), Roster(len(EVENTS), RUN)
+    cleaner, roster = Cleaner(len(EVENTS)), Roster(len(EVENTS), RUN, DELAY)
     stays = task(1, comm="stays")
     slices = [raw(0, {1: (proc(run_time=1), "R")}, born(stays))]
     for number in range(1, 300):

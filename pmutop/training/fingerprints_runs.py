@@ -78,7 +78,7 @@ def measure(
     waiting = {group: pair for group, pair in firsts.items() if group not in known}
     progress = Progress(len(waiting), say)
     for group, pair in waiting.items():
-        (found,) = admit([pair], repeats=3, seconds=0.3, cpus=cpus)
+        (found,) = admit([pair], repeats=3, seconds=0.3, cpus=cpus, hurried=True)
         progress.step(f"{found.workload.name}: {verdict(found)}")
         known[group] = found.admitted
         if not found.refused:  # what could not be measured is tried again by the next training

@@ -232,7 +232,7 @@ SIMULATED = Tier(
     ),
     units={"ki": "per 1000 instructions"},
     needs="nothing but --source simulated",
-    slices=4,
+    slices=3,
     workloads=simulated,
     passes=one_pass(simulator),
     groups=UNSEEN,

@@ -353,6 +353,20 @@ def test_admission_is_the_ratio_of_the_best_rates(monkeypatch):
     assert found.admitted
 
 
+@pytest.mark.parametrize(("twin", "label", "measured"), [
+    (2.0, "P_OS_Fork", 1),  # clearly slower
+    (0.8, "P_OS_Fork", 1),  # clearly not
+    (1.9, "P_OS_Fork", 3),
+    (0.9, "P_OS_Fork", 3),
+    (1.3, "N_OS", 3),
+])  # fmt: skip
+def test_in_a_hurry_what_is_clear_is_not_repeated(monkeypatch, twin, label, measured):
+    rates = {"x-P": [1.0] * 3, "x-N": [twin] * 3}
+    P, N = made_up(monkeypatch, rates)
+    workloads.admit([(replace(P, label=label), N)], repeats=3, hurried=True)
+    assert 3 - len(rates["x-N"]) == measured
+
+
 @pytest.mark.parametrize(("twin", "label", "admitted"), [
     (1.31, "P_OS_Fork", True),
     (1.29, "P_OS_Fork", False),

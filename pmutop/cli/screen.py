@@ -119,7 +119,7 @@ def show(
     from pmutop.tui.opening import opened
     from pmutop.tui.state import State
 
-    kept = settings.load(settings.default_path())
+    kept, unused = settings.load(settings.default_path())
     texts = {
         entry["label"]: f"{entry['text']}. {entry.get('advice', '')}"
         for b in bundles
@@ -128,6 +128,7 @@ def show(
     state = State(header, notes(header, bundles, problems), texts)
     state.child_output = getattr(options, "child_output", None) or ""
     settings.apply(kept, state)
+    state.message = unused
     ascii_only = options.ascii or kept.get("ascii", False) or not is_utf8()
     recorder = None if isinstance(source, Reader) else recorder_of(options, header)
     feed = Feed(header, bundles, chosen, slices, options.threads, recorder and recorder.write, hooks)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from pmutop import units
+from pmutop.errors import PmutopError
 from pmutop.tui.fold import Folding, group_key, is_head
 from pmutop.tui.frame import shares
 from pmutop.tui.hot import Functions
@@ -85,7 +86,7 @@ class Deeds(Inputs, Past, Functions, Folding):
         if self.keep is not None:
             try:
                 self.keep(self.settings())
-            except OSError as error:
+            except (OSError, PmutopError) as error:
                 self.state.message = f"the set-up could not be kept: {error}"
 
     # -- pages ------------------------------------------------------------------------------------------------------

@@ -13,20 +13,20 @@ def test_what_is_saved_is_loaded_again(tmp_path):
     path = tmp_path / "new" / "screen.toml"
     kept = {"columns": list(BY_NAME)[3:], "sort": "LABEL", "tree": True, "kernel": False}
     settings.save(path, kept)
-    assert settings.load(path) == kept
+    assert settings.load(path) == (kept, "")
     settings.save(path, {"sort": "CPU%"})
-    assert settings.load(path) == kept | {"sort": "CPU%"}
+    assert settings.load(path) == (kept | {"sort": "CPU%"}, "")
     assert [file.name for file in path.parent.iterdir()] == ["screen.toml"], "nothing is left beside it"
 
 
 def test_no_file_is_no_settings(tmp_path):
-    assert settings.load(tmp_path / "none.toml") == {}
+    assert settings.load(tmp_path / "none.toml") == ({}, "")
 
 
 @pytest.mark.parametrize(
     "text, names",
     [
-        ("columns = [x]", "line 1"),
+        ("columns = [x]", "line 2"),
         ("colour = true", "colour"),
         ("tree = 1", "tree must be of type bool"),
         ("refresh = true", "refresh must be of type float"),
@@ -34,18 +34,34 @@ def test_no_file_is_no_settings(tmp_path):
         ('sort = "XYZ"', "XYZ"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_fault(tmp_path, text, names):
+def test_what_cannot_be_used_is_left_aside_and_said(tmp_path, text, names):
     path = tmp_path / "screen.toml"
-    path.write_text(text)
-    with pytest.raises(BadInput) as error:
-        settings.load(path)
-    assert names in str(error.value) and str(path) in str(error.value) and error.value.hint
+    path.write_text("vim = true\n" + text)
+    kept, said = settings.load(path)
+    assert kept == ({} if "line" in names else {"vim": True})
+    assert names in said and str(path) in said and "\n" not in said
+
+
+def test_a_file_that_cannot_be_read_again_is_not_written_over(tmp_path):
+    path = tmp_path / "screen.toml"
+    for text in ("columns = [x]", "[later]\nversion = 2\n"):
+        path.write_text(text)
+        with pytest.raises(BadInput):
+            settings.save(path, {"tree": True})
+        assert path.read_text() == text
+
+
+def test_settings_of_another_version_stay(tmp_path):
+    path = tmp_path / "screen.toml"
+    path.write_text('colour = "blue"\n')
+    settings.save(path, {"tree": True})
+    assert path.read_text() == 'colour = "blue"\ntree = true\n'
 
 
 def test_a_whole_number_is_a_refresh(tmp_path):
     path = tmp_path / "screen.toml"
     path.write_text("refresh = 2\nvim = true\n")
-    assert settings.load(path) == {"refresh": 2, "vim": True}
+    assert settings.load(path) == ({"refresh": 2, "vim": True}, "")
 
 
 def test_the_page_of_the_screen_lists_every_key_column_and_setting():

@@ -23,6 +23,7 @@ from pmutop.slices import Header
 if TYPE_CHECKING:
     from numpy import ndarray
 
+SECOND = "kind_"  # before the names of the arrays of a bundle's second tree
 FORMAT = 1
 KINDS = ("tree", "linear")
 #: What every card must hold, and of which type.

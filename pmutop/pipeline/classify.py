@@ -8,7 +8,7 @@ import numpy as np
 
 from pmutop.analysis.interference import LinearVerdict
 from pmutop.analysis.tree import C45Tree
-from pmutop.bundle import Bundle
+from pmutop.bundle import SECOND, Bundle
 from pmutop.moment import RESOURCES, UNKNOWN, UNSEEN, Interference, Label, Reason, Resource
 from pmutop.pipeline.features import Features
 from pmutop.slices import Header
@@ -37,7 +37,10 @@ class TreeModel:
         self.tree = C45Tree.from_arrays(bundle.arrays, self.classes, card["features"])
         #: Columns that must have been counted. A ratio of two zeros is a value that is missing, as in training.
         self.must = [self.features.column[name] for name in card["required"] if name in self.features.column]
-        self.kinds = {entry["label"]: entry.get("kind", "") for entry in card["labels"]}
+        self.kinds = card.get("kinds", [])  # of the second tree, which says what kind of pathology it is
+        if self.kinds:
+            arrays = {name[len(SECOND) :]: array for name, array in bundle.arrays.items() if name.startswith(SECOND)}
+            self.kind_tree: C45Tree = C45Tree.from_arrays(arrays, self.kinds, card["features"])
         self.normal = {
             entry["label"]: np.array([entry["normal"].get(name, np.nan) for name in card["features"]])
             for entry in card["labels"]
@@ -54,6 +57,7 @@ class TreeModel:
         shares = self.tree.contributions(table)
         beyond = self.tree.outside(table, RANGES_BEYOND)[:, self.tree.used_features].any(axis=1)
         missing = np.isnan(increase[:, self.must]).any(axis=1)
+        kinds = self.kinds_of(table)
         labels, reasons, paths = [], [], []
         for row in range(len(table)):
             confidence = float(chances[row, best[row]])
@@ -63,7 +67,7 @@ class TreeModel:
                 reasons.append(())
                 paths.append(())
                 continue
-            labels.append((self.label(label, confidence),))
+            labels.append((self.label(label, kinds[row], confidence),))
             reasons.append(self.evidence(label, table[row], shares[row]))
             paths.append(
                 tuple(
@@ -75,10 +79,20 @@ class TreeModel:
             )
         return Verdicts(labels, reasons, paths)
 
-    def label(self, label: str, confidence: float) -> Label:
-        return Label(
-            label, self.kinds.get(label, ""), round(confidence, 4), self.bundle.tier, self.bundle.name
-        )
+    def kinds_of(self, table: np.ndarray) -> list[str]:
+        """What the second tree says of each row ("P_branch"), "" where it is not sure or there is none."""
+        if not self.kinds:
+            return [""] * len(table)
+        chances = self.kind_tree.predict_proba(table)
+        best = chances.argmax(axis=1).tolist()
+        return [
+            self.kinds[at] if chances[row, at] >= self.certain else "" for row, at in enumerate(best)
+        ]
+
+    def label(self, label: str, kind: str, confidence: float) -> Label:
+        """The kind is said of a pathology that both trees see."""
+        kind = kind[2:] if label.startswith("P_") and kind.startswith("P_") else ""
+        return Label(label, kind, round(confidence, 4), self.bundle.tier, self.bundle.name)
 
     def evidence(self, label: str, values: np.ndarray, shares: np.ndarray) -> tuple[Reason, ...]:
         normal = self.normal.get(label, np.full(len(values), np.nan))

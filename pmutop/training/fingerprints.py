@@ -17,14 +17,14 @@ import numpy as np
 from pmutop import __version__, bundle
 from pmutop.analysis.selection import key_events
 from pmutop.analysis.tree import C45Tree
-from pmutop.bundle import Bundle
+from pmutop.bundle import SECOND, Bundle
 from pmutop.errors import PmutopError
 from pmutop.pipeline.engine import LEAST_ACTIVITY, LEAST_TO_BE_STUCK
 from pmutop.pipeline.features import Features
 from pmutop.training import passes
 from pmutop.training.collect import Examples, Rows, hashes, passes_of, rows_of
 from pmutop.training.labels import Workload
-from pmutop.training.tiers import Tier
+from pmutop.training.tiers import BY_KIND, Tier
 
 SEED = 20261121
 
@@ -115,6 +115,16 @@ def new_tree(tier: Tier) -> KeyEventTree:
     return KeyEventTree(tier.features, tier.keep, tier.least_leaf)
 
 
+def kind_tree(data: Dataset, learnt: KeyEventTree) -> C45Tree | None:
+    """A second tree on the same key events: which kind of pathology (array, list, pointer, branch, rs, fpu) it is; None in a
+    tier that has no kinds."""
+    name_of = data.tier.views.get(BY_KIND)
+    if name_of is None:
+        return None
+    y = [name_of(data.workloads[run], label) for run, label in zip(data.run.tolist(), data.y.tolist(), strict=True)]
+    return C45Tree(min_leaf=learnt.least_leaf, middle=True).fit(data.X[:, learnt.columns], np.array(y))
+
+
 def normal(data: Dataset, label: str, names: Sequence[str]) -> dict[str, float]:
     """Medians of the features over the healthy twins of a label's workloads: what 'normal' means beside its evidence."""
     twins = {
@@ -151,11 +161,13 @@ def make_bundle(
     tier = data.tier
     learnt = new_tree(tier).fit(data.X, data.y)
     tree, names = learnt.tree, learnt.names
+    kinds = kind_tree(data, learnt)
     found = scores(data)
     classes = [str(name) for name in tree.classes_]
     decides = len(tree.used_features) > 0
+    used = sorted({*tree.used_features, *(kinds.used_features if kinds else ())})
     asked = [
-        names[at] for at in tree.used_features
+        names[at] for at in used
     ] or names  # a counter is not spent on what no decision reads
     required = sorted(events_of([name for name in asked if name in tier.required]))
     optional = sorted(events_of([name for name in asked if name in tier.optional]) - set(required))
@@ -165,13 +177,13 @@ def make_bundle(
         "tier": tier.name,
         "features": list(names),
         "classes": classes,
+        "kinds": [str(name) for name in kinds.classes_] if kinds else [],
         "least_confidence": LEAST_CONFIDENCE if decides else NEVER,
         "required": required,
         "optional": optional,
         "labels": [
             {
                 "label": label,
-                "kind": "",
                 "text": tier.texts[label],
                 "advice": tier.advice.get(label, ""),
                 "needs": needs(tier, label, data.workloads),
@@ -193,7 +205,8 @@ def make_bundle(
         "scores": found,
         "admission": admissions,
     }
-    made = bundle.write(target, card, tree.to_arrays())
+    arrays = tree.to_arrays() | {f"{SECOND}{name}": array for name, array in (kinds.to_arrays() if kinds else {}).items()}
+    made = bundle.write(target, card, arrays)
     parts = [
         f"{len(rows.runs)} runs, {len(data.y)} rows, {len(tier.features)} features, {tree.leaves} leaves",
         "" if decides else "These counters do not tell the labels apart: every verdict will be 'unknown'.",

@@ -7,12 +7,14 @@ import errno
 import json
 
 import making
+import numpy as np
 import pytest
 
 from pmutop import bundle, events
 from pmutop._perf import CountError
 from pmutop.errors import BadInput, PmutopError
 from pmutop.events import PROC_EVENTS, Event
+from pmutop.pipeline.classify import TreeModel
 from pmutop.recording import Recorder
 from pmutop.sources import attach, budget
 from pmutop.training import fingerprints, passes
@@ -93,12 +95,14 @@ def test_features_are_per_cycle_of_their_own_pass():
 
 # ---- learning from two passes
 
+KINDS = ("array", "list", "pointer", "branch", "rs", "fpu")
 LEVELS = {"CPU": 1, "Mem_L2": 2, "Mem_L3": 3, "Mem_M": 4}
 #: What each pass counts per 1000 cycles, of a workload and its number.
 COUNTED = (
     {"cpu/stuck/": lambda one, number: 40 if one.pathological else 10 + number % 3, "cpu/same/": lambda one, number: 7},
     {
         "cpu/level/": lambda one, number: 100 * LEVELS[one.label[2:]] + number % 5,
+        "cpu/kind/": lambda one, number: 100 * KINDS.index(one.kind) + number % 5,
         "cpu/noise/": lambda one, number: number * 37 % 101,
     },
 )  # fmt: skip
@@ -140,8 +144,8 @@ def trained(tmp_path):
 def test_the_slices_of_a_workload_are_joined_over_the_passes(trained):
     workloads, folder = trained
     rows, data = fingerprints.dataset(HARDWARE, folder, workloads)
-    assert data.tier.features == ("cpu/stuck//kc", "cpu/same//kc", "cpu/level//kc", "cpu/noise//kc")
-    assert data.X.shape == (3 * (len(workloads) - 1), 4) and len(rows.counts) == len(data.X)
+    assert data.tier.features == ("cpu/stuck//kc", "cpu/same//kc", "cpu/level//kc", "cpu/kind//kc", "cpu/noise//kc")
+    assert data.X.shape == (3 * (len(workloads) - 1), 5) and len(rows.counts) == len(data.X)
     numbers = {name: number for number, name in enumerate(workloads)}
     for row, label, run in zip(data.X, data.y, data.run, strict=True):
         one = data.workloads[run]
@@ -152,15 +156,37 @@ def test_the_slices_of_a_workload_are_joined_over_the_passes(trained):
 def test_the_model_asks_for_what_its_tree_reads_and_for_no_other_processor(trained, tmp_path):
     workloads, folder = trained
     made, report = fingerprints.make_bundle(HARDWARE, tmp_path / "made", folder, workloads, [])
-    assert made.card["required"] == ["cpu/level/", "cpu/stuck/", "cycles"] and made.card["optional"] == []
+    assert made.card["required"] == ["cpu/kind/", "cpu/level/", "cpu/stuck/", "cycles"] and made.card["optional"] == []
     assert sorted(made.card["recordings"]) == ["pass-0/part-0.pmu", "pass-1/part-0.pmu"]
     assert made.card["scores"]["eight labels, unseen body of a program"] == 1
     assert "cpu/level//kc" in report and len(made.card["labels"]) == 8
-    counted = (*PROC_EVENTS, *map(hardware_event, ("cpu/level/", "cpu/stuck/")), events.generic("cycles"))
+    asked = map(hardware_event, ("cpu/kind/", "cpu/level/", "cpu/stuck/"))
+    counted = (*PROC_EVENTS, *asked, events.generic("cycles"))
     machine = {"processor": "GenuineIntel-6-207"}
     assert made.refusal(making.header(counted, machine=machine)) is None
     assert "trained on" in made.refusal(making.header(counted, machine={"processor": "AuthenticAMD-26-2"}))
     assert "not counted here" in made.refusal(making.header(counted[:-1], machine=machine))
+
+
+def test_the_second_tree_says_what_kind_of_pathology_it_is(trained, tmp_path):
+    workloads, folder = trained
+    made, _ = fingerprints.make_bundle(HARDWARE, tmp_path / "made", folder, workloads, [])
+    names = ("cpu/kind/", "cpu/level/", "cpu/stuck/")
+    counted = (*PROC_EVENTS, *map(hardware_event, names), events.generic("cycles"))
+    model = TreeModel(made, making.header(counted, machine={"processor": "GenuineIntel-6-207"}))
+    column = {event.name: at for at, event in enumerate(counted)}
+
+    def said(kind, level, stuck):
+        increase = np.full((1, len(counted)), 1.0)
+        for name, per_kc in zip(names, (100 * KINDS.index(kind), 100 * LEVELS[level], stuck), strict=True):
+            increase[0, column[name]] = per_kc * 1000
+        increase[0, column["cycles"]] = 1_000_000
+        (label,) = model.judge(increase, np.array([ord("R")]), 0.4).labels[0]
+        return label.label, label.kind
+
+    assert said("list", "Mem_L3", 40) == ("P_Mem_L3", "list")
+    assert said("fpu", "CPU", 40) == ("P_CPU", "fpu")
+    assert said("fpu", "CPU", 11) == ("N_CPU", ""), "what is healthy is of no kind"
 
 
 def test_counters_that_tell_nothing_apart_make_a_model_that_says_so(trained, tmp_path, monkeypatch):
@@ -185,16 +211,17 @@ def test_the_next_start_counts_what_the_model_of_this_processor_asks_for(trained
     assert bundle.learnt_on("AuthenticAMD-26-2") is None
     monkeypatch.setattr(attach.sysfs, "core_pmus", lambda root="/": ["cpu"])
     monkeypatch.setattr(attach, "processor", lambda: "GenuineIntel-6-207")
-    assert attach.trained_events() == ["instructions", "cycles", "cpu/level/", "cpu/stuck/"]
-    known = {name: hardware_event(name) for name in ("cpu/level/", "cpu/stuck/")}
+    assert attach.trained_events() == ["instructions", "cycles", "cpu/kind/", "cpu/level/", "cpu/stuck/"]
+    known = {name: hardware_event(name) for name in ("cpu/kind/", "cpu/level/", "cpu/stuck/")}
     resolve = attach.resolve
     monkeypatch.setattr(attach, "resolve", lambda name: known.get(name) or resolve(name))
     monkeypatch.setattr(attach, "permitted", lambda event, *_: event)
     monkeypatch.setattr(budget, "least_share", lambda group, pmus: float(len(group) <= 2))
     groups, _ = attach.choose_groups(None)
-    assert [[event.name for event in group] for group in groups[-2:]] == [
+    assert [[event.name for event in group] for group in groups[-3:]] == [
         ["instructions", "cycles"],
-        ["cpu/level/", "cpu/stuck/"],
+        ["cpu/kind/", "cpu/level/"],
+        ["cpu/stuck/"],
     ]
     monkeypatch.setattr(attach, "processor", lambda: "AuthenticAMD-26-2")
     groups, dropped = attach.choose_groups(None)

@@ -133,7 +133,7 @@ class Moment:
         default_factory=dict
     )  # rates of this slice: own_cpu %, own_rss, lost, switches, cpu_busy, psi
     ranks: tuple[Rank, ...] = ()  # what the ranking worker has found since the last slice
-    worst: ndarray | None = None  # float64 (rows, 2): ns of run time and run delay of the thread that waited most
+    neighbours: ndarray | None = None  # float64 (rows, as features.NEIGHBOURS): ns waited while others had its CPUs, ...
     paths: dict[int, tuple[str, ...]] = field(
         default_factory=dict
     )  # the tree's tests that led to the label, in words
@@ -169,6 +169,6 @@ class Moment:
             reasons=kept(self.reasons),
             interference=kept(self.interference),
             paths=kept(self.paths),
-            worst=None if self.worst is None else self.worst[rows],
+            neighbours=None if self.neighbours is None else self.neighbours[rows],
             **{name: getattr(self, name)[rows] for name in columns},
         )

@@ -41,15 +41,15 @@ def task(ref, pid=None, tid=None, ppid=1, comm="work", user="alice", kernel=Fals
 
 
 def raw(number, rows, records=(), events=EVENTS, end=None, seconds=0.4, machine=None) -> RawSlice:
-    """rows: {ref: ({event: value or (value, enabled, running)}, state letter)}; events not named are uncounted (0, 0, 0);
+    """rows: {ref: ({event: value or (value, enabled, running)}, state letter[, CPU])}; events not named are uncounted (0, 0, 0);
     a bare value was counted all the time."""
     end = int((number + 1) * 4e8) if end is None else end
     counts, levels = [], []
-    for counted, state in rows.values():
+    for counted, state, *cpu in rows.values():
         for event in events:
             value = counted.get(event.name, (0, 0, 0))
             counts += value if isinstance(value, tuple) else (value, end, end)
-        levels += [ord(state), 0, 0, 4096]
+        levels += [ord(state), *(cpu or [0]), 0, 4096]
     return RawSlice(
         number=number,
         start=end - int(seconds * 1e9),

@@ -82,7 +82,7 @@ class Engine:
         judged = np.flatnonzero(worth_judging(cpu, wait, state, LEAST_ACTIVITY) & ~kernel)
         stuck = worth_judging(cpu, wait, state, LEAST_TO_BE_STUCK)
         if len(judged) and not is_first and raw.seconds >= LEAST_LENGTH * self.header.interval:
-            taken = np.hstack([increase[judged], roster.worst[judged]]), state[judged], raw.seconds
+            taken = np.hstack([increase[judged], roster.neighbours[judged]]), state[judged], raw.seconds
             for model in self.trees:
                 verdicts = model.judge(*taken)
                 for row, *found in zip(judged.tolist(), *verdicts, strict=True):
@@ -117,7 +117,7 @@ class Engine:
             nice=levels[:, NICE],
             counts=increase,
             quality=roster.quality,
-            worst=roster.worst,
+            neighbours=roster.neighbours,
             labels=labels,
             reasons=reasons,
             interference=interference,

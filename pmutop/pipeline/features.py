@@ -4,8 +4,9 @@
 that a time (ns) takes, `x/ki` per 1000 instructions, `x/kc` per 1000 cycles; anything else behind the last slash is itself a sum of events, e.g.
 `run-delay/run-time+run-delay`. `state=D` is 1 where the task was in that /proc state at the end of the slice, and
 `counted=x` where event x was counted in it: a tree can ask first whether it may rely on it. An event's name may itself
-hold slashes, as sysfs spells it: `armv8_pmuv3/l1d_cache//kc`. `WORST_THREAD` are two columns more than the source has
-events: of the thread of the process that waited most, where a sum over all would hide that one is held up.
+hold slashes, as sysfs spells it: `armv8_pmuv3/l1d_cache//kc`. `NEIGHBOURS` are columns more than the source has events:
+how long a process waited while others had its CPUs (for its own threads it may wait without anybody's fault), and the same of
+its thread that was held up most, which a sum over all would hide.
 Training and the live path share this file; a missing event makes a missing (NaN) feature, never a 0.
 """
 
@@ -27,19 +28,19 @@ PER = {
     "ki": ("instructions", 1e3),
     "kc": ("cycles", 1e3),
 }
-#: ns, as roster.worst has them
-WORST_THREAD = ("worst-thread-run-time", "worst-thread-run-delay")
+#: ns, as Roster.neighbours has them
+NEIGHBOURS = ("neighbour-delay", "worst-thread-run-time", "worst-thread-neighbour-delay")
 EVENT = r"(?:[\w.-]+/[\w.:=,-]+/[uk]?|[\w.:=-]+)"
 SUM = rf"{EVENT}(?:\+{EVENT})*"
 NAME = re.compile(rf"({SUM})(?:/({SUM}))?")
 
 
 class Features:
-    """Computes the features `names` from the columns `events`, then WORST_THREAD; `needs[i]` are the events of feature i."""
+    """Computes the features `names` from the columns `events`, then NEIGHBOURS; `needs[i]` are the events of feature i."""
 
     def __init__(self, names: list[str], events: tuple[Event, ...]) -> None:
         self.names = list(names)
-        columns = [event.name for event in events] + list(WORST_THREAD)
+        columns = [event.name for event in events] + list(NEIGHBOURS)
         self.column = {name: number for number, name in enumerate(columns)}
         self.needs = [needs(name) for name in names]
         self.rows: list[Callable] = [self.plan(name) for name in names]
@@ -78,7 +79,7 @@ class Features:
         return None if None in found else found
 
     def compute(self, increase: np.ndarray, state: np.ndarray, seconds: float) -> np.ndarray:
-        """float64 (rows, features) from increase (rows, events and, where a feature wants them, WORST_THREAD) and the /proc
+        """float64 (rows, features) from increase (rows, events and, where a feature wants them, NEIGHBOURS) and the /proc
         state letters' codes (rows,)."""
         table = np.empty((len(increase), len(self.rows)))
         for number, row in enumerate(self.rows):

@@ -6,6 +6,7 @@ import numpy as np
 
 from pmutop.moment import ESTIMATED, EXACT, FIRST, UNCOUNTED
 from pmutop.pipeline.clean import Cleaned
+from pmutop.pipeline.features import NEIGHBOURS
 from pmutop.slices import LEVELS, Born, Exited, RawSlice, Renamed, Task
 
 STATE, CPU, NICE, RSS = range(len(LEVELS))
@@ -17,7 +18,7 @@ class Roster:
     """Rows are dense: a row that leaves is replaced by the last one, so a view follows `tasks[i].ref`, never i.
 
     After `update(raw, cleaned)`: tasks, threads, exited, levels (rows, LEVELS), increase and quality (rows, events),
-    worst (rows, 2: run time and run delay in ns of the row's thread that waited most), moved (row numbers that were read in
+    neighbours (rows, as features.NEIGHBOURS), moved (row numbers that were read in
     this slice). Arrays are the roster's own: a Moment copies what it keeps.
     """
 
@@ -57,7 +58,7 @@ class Roster:
             if isinstance(record, Exited):
                 self.leave(record.ref)
         unread = np.setdiff1d(self.leaving, self.moved).astype(np.intp)  # what they did at the end nobody saw
-        self.increase[unread] = self.worst[unread] = np.nan
+        self.increase[unread] = self.neighbours[unread] = np.nan
         self.quality[unread] = UNCOUNTED
 
     def add(self, task: Task) -> None:
@@ -128,14 +129,14 @@ class Roster:
         self.quality = np.where(self.counted[:size], EXACT, UNCOUNTED).astype(np.uint8)
         self.moved = np.unique(rows)
         self.levels[rows] = levels
-        self.worst = self.increase[:, [self.run_time, self.run_delay]]
         alone = self.threads[rows] == 1
         self.put(rows[alone], cleaned.increase[alone], cleaned.quality[alone])
-        self.worst[rows[alone]] = cleaned.increase[alone][:, [self.run_time, self.run_delay]]
+        self.neighbours = self.beside(
+            rows, levels[:, CPU], cleaned.increase[:, self.run_time], cleaned.increase[:, self.run_delay]
+        )
         for row in np.unique(rows[~alone]).tolist():
             members = rows == row
             self.put(row, *self.total(cleaned.increase[members], cleaned.quality[members]))
-            self.worst[row] = self.worst_of(cleaned.increase[members])
             self.levels[row] = self.level_of(levels[members])
 
     def put(self, rows, increase: np.ndarray, quality: np.ndarray) -> None:
@@ -143,10 +144,24 @@ class Roster:
         self.quality[rows] = quality
         self.counted[rows] = quality != UNCOUNTED
 
-    def worst_of(self, increase: np.ndarray) -> np.ndarray:
-        """Run time and run delay of the thread that waited most: (threads, events) -> (2,), NaN where nobody's is known."""
-        times = increase[:, [self.run_time, self.run_delay]]
-        return times[np.nan_to_num(times[:, 1], nan=-1.0).argmax()]
+    def beside(self, rows: np.ndarray, cpu: np.ndarray, run: np.ndarray, delay: np.ndarray) -> np.ndarray:
+        """float64 (all rows, NEIGHBOURS) from each task's row, last CPU, run time and run delay in ns.
+
+        Who waits on a CPU waits for those that run on it: of a wait no more is the neighbours' than the time they had there.
+        """
+        found = np.zeros((len(self.tasks), len(NEIGHBOURS)))
+        if not len(rows):
+            return found
+        run, delay = np.nan_to_num(run), np.nan_to_num(delay)
+        pair, at = np.unique(rows * (cpu.max() + 1) + cpu, return_inverse=True)  # of a process and a CPU
+        others = np.bincount(cpu, run)[pair % (cpu.max() + 1)] - np.bincount(at, run)
+        due = np.minimum(np.bincount(at, delay), others)
+        np.add.at(found[:, 0], pair // (cpu.max() + 1), due)
+        of_thread = np.minimum(delay, others[at])
+        order = np.lexsort((-run, of_thread, rows))
+        worst = order[np.append(np.diff(rows[order]) > 0, True)]  # the last of each row
+        found[rows[worst], 1], found[rows[worst], 2] = run[worst], of_thread[worst]
+        return found
 
     def total(self, increase: np.ndarray, quality: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over threads (threads, events) -> (events,): the worst quality, or ESTIMATED over a small unknown rest."""

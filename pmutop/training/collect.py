@@ -135,7 +135,8 @@ def hashes(folder: Path) -> dict[str, str]:
 class Rows:
     """What the runs gave, one row per judged process and slice, made by the live pipeline's own cleaning.
 
-    counts float64 (rows, events), NaN = not counted; state codes (rows,); seconds (rows,); run: index into `runs`.
+    counts float64 (rows, events), NaN = not counted; state codes (rows,); seconds (rows,); run: index into `runs`;
+    neighbours (rows, as features.NEIGHBOURS).
     """
 
     header: Header
@@ -145,7 +146,7 @@ class Rows:
     seconds: np.ndarray
     run: np.ndarray
     pid: np.ndarray
-    worst: np.ndarray
+    neighbours: np.ndarray
 
 
 def rows_of(folder: Path, examples: Callable[[Run], Examples] = lambda run: Examples()) -> Rows:
@@ -174,7 +175,7 @@ def judged_rows(moment: Moment, rows: Sequence[int], number: int, run: Run, want
     state = np.array([ord(letter) for letter in moment.state])
     worth = worth_judging(moment.cpu, moment.wait, state, wanted.least)
     return [
-        (moment.counts[row], state[row], moment.seconds, number, moment.tasks[row].pid, moment.worst[row])
+        (moment.counts[row], state[row], moment.seconds, number, moment.tasks[row].pid, moment.neighbours[row])
         for row in rows
         if worth[row] and (not wanted.main or moment.tasks[row].pid == run.pid)
     ]

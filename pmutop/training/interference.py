@@ -27,12 +27,14 @@ SEED = 20261121
 SLOWER = 1.05
 SIGMAS = 3.0
 
-#: What sharing a core leaves in /proc, which every user may read; the last is the factor that waiting alone explains.
+#: What sharing a core leaves in /proc, which every user may read: the share of its time, and the factor, that waiting for
+#: neighbours explains, of the process and of its thread that is held up most. Its threads' waits for one another are no
+#: neighbour's work, so plain run delay misleads: two threads on one CPU alone wait half their time.
 FEATURES = (
-    "run-delay/run-time+run-delay",
-    "involuntary-switches/ms",
-    "voluntary-switches/ms",
-    "run-delay+run-time/run-time",
+    "neighbour-delay/run-time+neighbour-delay",
+    "run-time+neighbour-delay/run-time",
+    "worst-thread-neighbour-delay/worst-thread-run-time+worst-thread-neighbour-delay",
+    "worst-thread-run-time+worst-thread-neighbour-delay/worst-thread-run-time",
 )
 BLIND = (
     "Shared-cache and memory-bandwidth interference cannot be seen here: a neighbour on another core that takes the "
@@ -79,7 +81,7 @@ def factors(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
 def table_of(rows: Rows) -> np.ndarray:
     """float64 (rows, features)."""
     features = Features(list(FEATURES), rows.header.events)
-    table = np.hstack([rows.counts, rows.worst])
+    table = np.hstack([rows.counts, rows.neighbours])
     return np.vstack(
         [
             features.compute(table[at : at + 1], rows.state[at : at + 1], float(rows.seconds[at]))
@@ -114,7 +116,7 @@ def make_bundle(target: Path, folder: Path) -> tuple[Bundle, str]:
         "tier": "software",
         "resource": "core",
         "features": list(FEATURES),
-        "required": ["run-time", "run-delay", "voluntary-switches", "involuntary-switches"],
+        "required": ["run-time", "run-delay"],
         "optional": [],
         "labels": [],
         "blind": list(BLIND),

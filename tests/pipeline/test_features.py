@@ -24,10 +24,11 @@ def test_per_millisecond_of_run_time():
     assert one("minor-faults/ms", row(minor_faults=40, run_time=8_000_000)) == 5
 
 
-def test_the_thread_that_waited_most_is_two_columns_behind_the_events():
-    values = np.hstack([row(run_time=100, run_delay=100), [[20.0, 60.0]]])
-    name = "worst-thread-run-delay/worst-thread-run-time+worst-thread-run-delay"
-    assert one(name, values) == 0.75
+def test_what_neighbours_took_is_columns_behind_the_events():
+    values = np.hstack([row(run_time=100, run_delay=100), [[50.0, 20.0, 60.0]]])
+    assert one("neighbour-delay/run-time+neighbour-delay", values) == pytest.approx(1 / 3)
+    worst = "worst-thread-neighbour-delay/worst-thread-run-time+worst-thread-neighbour-delay"
+    assert one(worst, values) == 0.75
 
 
 def test_per_second_of_the_slice_that_really_passed():

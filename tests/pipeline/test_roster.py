@@ -33,19 +33,33 @@ def test_threads_add_up_to_their_process():
     assert roster.threads[row] == 2 and chr(roster.levels[row, 0]) == "R"
 
 
-def test_the_thread_that_waited_most_is_told_beside_the_sum():
-    main, other, alone = task(1, pid=50), task(2, pid=50, tid=51), task(3, pid=60)
-    first = {1: (proc(), "R"), 2: (proc(), "R"), 3: (proc(), "R")}
-    second = {
-        1: (proc(run_time=90, run_delay=10), "R"),
-        2: (proc(run_time=30, run_delay=60), "R"),
-        3: (proc(run_time=5, run_delay=7), "R"),
-    }
-    roster = run(raw(0, first, born(main, other, alone)), raw(1, second))
-    assert roster.worst[row_of(roster, 50)].tolist() == [30, 60]
-    assert roster.worst[row_of(roster, 60)].tolist() == [5, 7]
+def test_a_wait_is_a_neighbours_as_far_as_it_had_the_cpu():
+    """pid 50: two threads share CPU 0 with a neighbour, one is alone on CPU 1. pid 60 has CPU 0 beside them."""
+    roster = run(
+        raw(0, {}, born(task(1, pid=50), task(2, pid=50, tid=51), task(3, pid=50, tid=52), task(4, pid=60))),
+        raw(
+            1,
+            {
+                1: (proc(run_time=100, run_delay=300), "R", 0),
+                2: (proc(run_time=90, run_delay=310), "R", 0),
+                3: (proc(run_time=380, run_delay=20), "R", 1),
+                4: (proc(run_time=210, run_delay=190), "R", 0),
+            },
+        ),
+    )
+    of = {one: roster.neighbours[row_of(roster, one)].tolist() for one in (50, 60)}
+    assert of[50] == [210, 90, 210], "of 610 on CPU 0 the neighbour had 210, and of 20 on CPU 1 nobody had any"
+    assert of[60] == [190, 210, 190]
+
+
+def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
+    roster = run(
+        raw(0, {}, born(task(1, pid=50), task(2, pid=50, tid=51))),
+        raw(1, {1: (proc(run_time=200, run_delay=200), "R", 0), 2: (proc(run_time=200, run_delay=200), "R", 0)}),
+    )
+    assert roster.neighbours.tolist() == [[0, 200, 0]]
     roster.update(raw(2, {}), Cleaner(len(EVENTS)).clean(raw(2, {})))
-    assert roster.worst.tolist() == [[0, 0], [0, 0]], "who did not move did not wait"
+    assert roster.neighbours.tolist() == [[0, 0, 0]], "who did not move did not wait"
 
 
 def test_per_thread_keeps_them_apart():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 
 
@@ -38,6 +40,15 @@ def cpu_list(ranges: str) -> tuple[int, ...]:
         if match:
             found.extend(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(found)
+
+
+def cpu_ranges(cpus: Iterable[int]) -> str:
+    """The other way: (0, 1, 2, 64) -> '0-2,64'."""
+    parts = []
+    for _, group in groupby(enumerate(sorted(cpus)), key=lambda pair: pair[1] - pair[0]):
+        run = [cpu for _, cpu in group]
+        parts.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]))
+    return ",".join(parts)
 
 
 def size(words: str) -> int:

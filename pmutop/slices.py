@@ -25,7 +25,7 @@ LEVELS = (
 class Task(NamedTuple):
     """Who: one thread, from birth to death. `ref` is unique within a recording and never used again.
 
-    The main thread (tid == pid) carries what belongs to the process: cmdline, cgroup. Strings come from other processes
+    The main thread (tid == pid) carries what belongs to the process: cmdline, cgroup, cpus. Strings come from other processes
     and are hostile: they are cleaned where they are shown, never here.
     """
 
@@ -39,6 +39,7 @@ class Task(NamedTuple):
     cgroup: str
     cmdline: str
     kernel: bool  # a kernel thread
+    cpus: str = ""  # the CPUs that it may use where not all, as the kernel lists them (0-3,8)
 
     @property
     def is_process(self) -> bool:

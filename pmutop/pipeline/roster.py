@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pmutop.kernelfiles import cpu_list
 from pmutop.moment import ESTIMATED, EXACT, FIRST, UNCOUNTED
 from pmutop.pipeline.clean import Cleaned
 from pmutop.pipeline.features import NEIGHBOURS
@@ -12,6 +13,8 @@ from pmutop.slices import LEVELS, Born, Exited, RawSlice, Renamed, Task
 STATE, CPU, NICE, RSS = range(len(LEVELS))
 #: A sum over threads is given if the threads that were counted hold at least this share of the run time.
 ENOUGH = 0.95
+#: Waits of a process's threads for one another below this share of the slice are not looked into.
+LEAST_AMONG = 0.02
 
 
 class Roster:
@@ -131,9 +134,9 @@ class Roster:
         self.levels[rows] = levels
         alone = self.threads[rows] == 1
         self.put(rows[alone], cleaned.increase[alone], cleaned.quality[alone])
-        self.neighbours = self.beside(
-            rows, levels[:, CPU], cleaned.increase[:, self.run_time], cleaned.increase[:, self.run_delay]
-        )
+        times = np.nan_to_num(cleaned.increase[:, [self.run_time, self.run_delay]])
+        cpus = len(raw.machine.get("cpu_busy_ns", ()))
+        self.neighbours = self.beside(rows, levels[:, CPU], *times.T, cpus, raw.seconds * 1e9)
         for row in np.unique(rows[~alone]).tolist():
             members = rows == row
             self.put(row, *self.total(cleaned.increase[members], cleaned.quality[members]))
@@ -144,24 +147,47 @@ class Roster:
         self.quality[rows] = quality
         self.counted[rows] = quality != UNCOUNTED
 
-    def beside(self, rows: np.ndarray, cpu: np.ndarray, run: np.ndarray, delay: np.ndarray) -> np.ndarray:
-        """float64 (all rows, NEIGHBOURS) from each task's row, last CPU, run time and run delay in ns.
+    def beside(
+        self, rows: np.ndarray, cpu: np.ndarray, run: np.ndarray, delay: np.ndarray, cpus: int, slice_ns: float
+    ) -> np.ndarray:
+        """float64 (all rows, NEIGHBOURS) from each task's row, last CPU, run time and run delay in ns, and how many CPUs there are.
 
         Who waits on a CPU waits for those that run on it: of a wait no more is the neighbours' than the time they had there.
+        What is left, threads wait for one another; that is the neighbours' as well as far as they have the other CPUs that
+        the process may use, and these are not idle anyway.
         """
         found = np.zeros((len(self.tasks), len(NEIGHBOURS)))
         if not len(rows):
             return found
-        run, delay = np.nan_to_num(run), np.nan_to_num(delay)
-        pair, at = np.unique(rows * (cpu.max() + 1) + cpu, return_inverse=True)  # of a process and a CPU
-        others = np.bincount(cpu, run)[pair % (cpu.max() + 1)] - np.bincount(at, run)
-        due = np.minimum(np.bincount(at, delay), others)
-        np.add.at(found[:, 0], pair // (cpu.max() + 1), due)
+        placed = cpu >= 0  # who lived and died within the slice was nowhere when it ended
+        cpu, run, delay = np.where(placed, cpu, 0), run * placed, delay * placed
+        width = max(int(cpu.max()) + 1, cpus)
+        pair, at = np.unique(rows * width + cpu, return_inverse=True)  # of a process and a CPU
+        busy = np.bincount(cpu, run, width)
+        others = busy[pair % width] - np.bincount(at, run)
+        waited = np.bincount(at, delay)
+        np.add.at(found[:, 0], pair // width, np.minimum(waited, others))
         of_thread = np.minimum(delay, others[at])
+        among = np.bincount(rows, delay, len(found)) - found[:, 0]  # waits for its own threads
+        for row in np.flatnonzero(among > LEAST_AMONG * slice_ns).tolist():
+            extra = self.elsewhere(row, busy, pair, others, waited, among[row], slice_ns)
+            found[row, 0] += extra
+            mine = np.flatnonzero(rows == row)
+            of_thread[mine] += (delay[mine] - of_thread[mine]) * (extra / among[row])
         order = np.lexsort((-run, of_thread, rows))
         worst = order[np.append(np.diff(rows[order]) > 0, True)]  # the last of each row
         found[rows[worst], 1], found[rows[worst], 2] = run[worst], of_thread[worst]
         return found
+
+    def elsewhere(self, row, busy, pair, others, waited, among, slice_ns) -> float:
+        """How much of what its threads waited `among` themselves neighbours are the reason for, ns."""
+        width = len(busy)
+        allowed = [one for one in cpu_list(self.tasks[row].cpus) or range(width) if one < width]
+        mine = np.flatnonzero(pair // width == row)
+        taken = {int(pair[one] % width): float(max(others[one] - waited[one], 0.0)) for one in mine}
+        had = sum(taken.get(one, float(busy[one])) for one in allowed)
+        idle = sum(max(slice_ns - float(busy[one]), 0.0) for one in allowed)
+        return max(0.0, min(among - idle, had))
 
     def total(self, increase: np.ndarray, quality: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over threads (threads, events) -> (events,): the worst quality, or ESTIMATED over a small unknown rest."""

@@ -23,7 +23,7 @@ from pmutop.refusal import meaning, paranoid_level
 from pmutop.slices import Born, Exited, Header, RawSlice, Record, Renamed, Task
 from pmutop.sources import cores, machine
 from pmutop.sources.budget import TURNS, fitting
-from pmutop.sources.identity import Users, cgroup_of, cmdline_of
+from pmutop.sources.identity import Users, cgroup_of, cmdline_of, cpus_of
 from pmutop.sources.quotas import Quotas
 from pmutop.sysfs import resolve
 from pmutop.topology import Pmu, processor
@@ -173,6 +173,7 @@ class AttachSource:
             cgroup=cgroup_of(pid) if main else "",
             cmdline=cmdline_of(pid) if main else "",
             kernel=kernel,
+            cpus=cpus_of(pid) if main else "",
         )
 
     # ----------------------------------------------------------------------------------------------- the hot set

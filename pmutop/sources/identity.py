@@ -5,9 +5,14 @@ Thousands of processes share few users and control groups, and pools of workers 
 
 from __future__ import annotations
 
+import functools
 import os
 import pwd
+from pathlib import Path
 from sys import intern
+
+from pmutop.kernelfiles import cpu_list, cpu_ranges, text
+from pmutop.topology import CPUS
 
 
 class Users:
@@ -38,6 +43,20 @@ def cgroup_of(pid: int) -> str:
 def cmdline_of(pid: int) -> str:
     """Arguments joined by blanks; '' for kernel threads, zombies and those that are gone."""
     return intern(read_text(f"/proc/{pid}/cmdline").rstrip("\0").replace("\0", " "))
+
+
+def cpus_of(pid: int) -> str:
+    """The CPUs that a process may use (sched_getaffinity(2)), '' where it may use all, or is gone."""
+    try:
+        allowed = os.sched_getaffinity(pid)
+    except OSError:
+        return ""
+    return "" if allowed >= online() else intern(cpu_ranges(allowed))
+
+
+@functools.cache
+def online() -> frozenset[int]:
+    return frozenset(cpu_list(text(Path("/") / CPUS / "online")) or range(os.cpu_count() or 1))
 
 
 def read_text(path: str) -> str:

@@ -15,7 +15,7 @@ from pmutop._proc import Scanner
 from pmutop._switches import EXECED, EXITED, FORKED, MET, RENAMED, Sealed, Switches
 from pmutop.slices import Born, Exited, Record, Renamed, Task
 from pmutop.sources import machine
-from pmutop.sources.identity import Users, cgroup_of, cmdline_of, read_text
+from pmutop.sources.identity import Users, cgroup_of, cmdline_of, cpus_of, read_text
 
 KTHREADD = 2  # the parent of every kernel thread, include/linux/kthread.h
 RESYNC = 30.0  # seconds between two looks at the list of processes
@@ -134,10 +134,10 @@ class People:
         if parent is None:
             return self.add(self.stranger(ref, pid, tid)._replace(start=start))
         if tid != pid:
-            return self.add(parent._replace(ref=ref, pid=pid, tid=tid, start=start, cgroup="", cmdline=""))
+            return self.add(parent._replace(ref=ref, pid=pid, tid=tid, start=start, cgroup="", cmdline="", cpus=""))
         whole = process or parent  # a thread that forks carries no command line itself
         task = parent._replace(ref=ref, pid=pid, tid=tid, ppid=ppid, start=start, kernel=ppid == KTHREADD)
-        return self.add(task._replace(cgroup=whole.cgroup, cmdline=whole.cmdline))
+        return self.add(task._replace(cgroup=whole.cgroup, cmdline=whole.cmdline, cpus=whole.cpus))
 
     def corrected(self, slot: int) -> list[Record]:
         """A new name or parent that /proc shows and no record told (reparenting; kernel threads' long names)."""
@@ -165,10 +165,12 @@ class People:
         return records
 
     def told(self, task: Task) -> Task:
-        """The task with the command line and control group that /proc shows now."""
+        """The task with the command line, control group and CPUs that it has now."""
         if task.pid != task.tid or task.kernel:
             return task
-        return task._replace(cgroup=cgroup_of(task.pid) or task.cgroup, cmdline=cmdline_of(task.pid))
+        return task._replace(
+            cgroup=cgroup_of(task.pid) or task.cgroup, cmdline=cmdline_of(task.pid), cpus=cpus_of(task.pid)
+        )
 
     # ---------------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
+from pmutop.kernelfiles import cpu_ranges
 from pmutop.moment import Moment
 from pmutop.tui.lines import Line
 from pmutop.tui.state import State
@@ -60,7 +61,7 @@ def cores(state: State, width: int) -> list[Line]:
             above = here
         worst = max(range(len(values)), key=values.__getitem__)
         tail = f"] {mean(values):3.0f}%  busiest {domain['cpus'][worst]}: {values[worst]:.0f}%"
-        head = f"  cpu {ranges(domain['cpus']):<16} ["
+        head = f"  cpu {cpu_ranges(domain['cpus']):<16} ["
         room = max(width - len(head) - len(tail), 8)
         for first in range(0, len(values), room):
             last = first + room >= len(values)
@@ -105,21 +106,12 @@ def lanes(shown: list[Moment], width: int) -> list[Line]:
     lines: list[Line] = []
     for place, (domain, now) in enumerate(slices[-1]):
         past = [mean(found[place][1]) for found in slices if len(found) == len(slices[-1])]
-        name = f"{place_of(domain)} cpu {ranges(domain['cpus'])}"
+        name = f"{place_of(domain)} cpu {cpu_ranges(domain['cpus'])}"
         head = f"{name[:35]:<36}"
         room = max(width - len(head) - 6, 1)
         gap = " " * (room - len(past))
         lines.append([(head + gap, ""), *cells(past[-room:]), (f" {mean(now):3.0f}%", "")])
     return lines
-
-
-def ranges(cpus: list[int]) -> str:
-    """[0, 1, 2, 64] -> '0-2,64'."""
-    parts = []
-    for _, group in groupby(enumerate(cpus), key=lambda pair: pair[1] - pair[0]):
-        run = [cpu for _, cpu in group]
-        parts.append(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]))
-    return ",".join(parts)
 
 
 def mean(values: list[float]) -> float:

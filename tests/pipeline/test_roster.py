@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from making import EVENTS, NAMES, born, proc, raw, task
 
 from pmutop.moment import ESTIMATED, EXACT, UNCOUNTED
@@ -52,6 +53,14 @@ def test_a_wait_is_a_neighbours_as_far_as_it_had_the_cpu():
     assert of[60] == [190, 210, 190]
 
 
+def test_who_was_never_seen_on_a_cpu_is_nobodys_neighbour():
+    roster = run(
+        raw(0, {}, born(task(1, pid=50), task(2, pid=60))),
+        raw(1, {1: (proc(run_time=100, run_delay=50), "R", 0), 2: (proc(run_time=90, run_delay=9), "R", -1)}),
+    )
+    assert roster.neighbours[:, 0].tolist() == [0, 0]
+
+
 def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
     roster = run(
         raw(0, {}, born(task(1, pid=50), task(2, pid=50, tid=51))),
@@ -60,6 +69,29 @@ def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
     assert roster.neighbours.tolist() == [[0, 200, 0]]
     roster.update(raw(2, {}), Cleaner(len(EVENTS)).clean(raw(2, {})))
     assert roster.neighbours.tolist() == [[0, 0, 0]], "who did not move did not wait"
+
+
+@pytest.mark.parametrize(
+    "cpus, beside, owed",
+    [
+        ("", 400e6, 400e6),  # nobody waits for long where a CPU is free, and here the neighbour has the other one
+        ("0", 400e6, 0),  # ... where it may not run: that is nobody's fault
+        ("", 100e6, 100e6),  # the other CPU was idle for 300 ms in which it might have run
+        ("", 0, 0),
+    ],
+)
+def test_who_has_the_cpus_that_threads_might_have_run_on(cpus, beside, owed):
+    both = [task(1, pid=50)._replace(cpus=cpus), task(2, pid=50, tid=51)]
+    mine = proc(run_time=200_000_000, run_delay=200_000_000)
+    roster = run(
+        raw(0, {}, born(*both, task(3, pid=60))),
+        raw(
+            1,
+            {1: (mine, "R", 0), 2: (mine, "R", 0), 3: (proc(run_time=int(beside)), "R", 1)},
+            machine={"cpu_busy_ns": [0, 0]},
+        ),
+    )
+    assert roster.neighbours[row_of(roster, 50)].tolist() == [owed, 200e6, owed / 2]
 
 
 def test_per_thread_keeps_them_apart():

@@ -9,7 +9,7 @@ from moments import World
 from playing import SIZES, play
 
 from pmutop.domains import domains
-from pmutop.tui.cores import ranges
+from pmutop.kernelfiles import cpu_ranges
 
 
 def epyc(folder):
@@ -53,7 +53,7 @@ def test_domains_of_faked_machines(tmp_path):
 
 
 def test_ranges():
-    assert ranges([0, 1, 2, 64, 66, 67]) == "0-2,64,66-67" and ranges([5]) == "5"
+    assert cpu_ranges([0, 1, 2, 64, 66, 67]) == "0-2,64,66-67" and cpu_ranges([5]) == "5"
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -22,7 +22,7 @@ setup(
                 f"pmutop._{source.stem}",
                 [str(source)],
                 include_dirs=["ext"],
-                depends=[str(header) for header in sorted(Path("ext").glob("*.h"))],
+                depends=[str(header) for header in sorted([*Path("ext").glob("*.h"), *Path("ext").glob("*/*.pxi")])],
                 extra_compile_args=["-O2", "-pthread"],
                 extra_link_args=["-pthread"],
             )

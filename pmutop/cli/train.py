@@ -34,7 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cpus", metavar="A,B", help="run the workloads on these CPUs only (default: all that we may use)"
     )
     parser.add_argument(
-        "--slices", type=int, metavar="N", help="slices kept of each run (default 4, simulated 3, on hardware 2)"
+        "--slices",
+        type=int,
+        metavar="N",
+        help="slices kept of each run (default 4, simulated 3, on hardware 2)",
     )
     parser.add_argument(
         "--only", metavar="TEXT", help="only workloads whose name contains TEXT (to try things out)"

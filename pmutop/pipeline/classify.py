@@ -39,7 +39,9 @@ class TreeModel:
         self.must = [self.features.column[name] for name in card["required"] if name in self.features.column]
         self.kinds = card.get("kinds", [])  # of the second tree, which says what kind of pathology it is
         if self.kinds:
-            arrays = {name[len(SECOND) :]: array for name, array in bundle.arrays.items() if name.startswith(SECOND)}
+            arrays = {
+                name[len(SECOND) :]: array for name, array in bundle.arrays.items() if name.startswith(SECOND)
+            }
             self.kind_tree: C45Tree = C45Tree.from_arrays(arrays, self.kinds, card["features"])
         self.normal = {
             entry["label"]: np.array([entry["normal"].get(name, np.nan) for name in card["features"]])
@@ -85,9 +87,7 @@ class TreeModel:
             return [""] * len(table)
         chances = self.kind_tree.predict_proba(table)
         best = chances.argmax(axis=1).tolist()
-        return [
-            self.kinds[at] if chances[row, at] >= self.certain else "" for row, at in enumerate(best)
-        ]
+        return [self.kinds[at] if chances[row, at] >= self.certain else "" for row, at in enumerate(best)]
 
     def label(self, label: str, kind: str, confidence: float) -> Label:
         """The kind is said of a pathology that both trees see."""

@@ -27,7 +27,10 @@ class Roster:
 
     def __init__(self, events: int, run_time: int, run_delay: int, per_thread: bool = False) -> None:
         self.events = events
-        self.run_time, self.run_delay = run_time, run_delay  # columns; the first weighs the threads of a process
+        self.run_time, self.run_delay = (
+            run_time,
+            run_delay,
+        )  # columns; the first weighs the threads of a process
         self.per_thread = per_thread
         self.tasks: list[Task] = []
         self.row_of_ref: dict[int, int] = {}
@@ -148,7 +151,13 @@ class Roster:
         self.counted[rows] = quality != UNCOUNTED
 
     def beside(
-        self, rows: np.ndarray, cpu: np.ndarray, run: np.ndarray, delay: np.ndarray, cpus: int, slice_ns: float
+        self,
+        rows: np.ndarray,
+        cpu: np.ndarray,
+        run: np.ndarray,
+        delay: np.ndarray,
+        cpus: int,
+        slice_ns: float,
     ) -> np.ndarray:
         """float64 (all rows, NEIGHBOURS) from each task's row, last CPU, run time and run delay in ns, and how many CPUs there are.
 

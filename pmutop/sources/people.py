@@ -134,7 +134,9 @@ class People:
         if parent is None:
             return self.add(self.stranger(ref, pid, tid)._replace(start=start))
         if tid != pid:
-            return self.add(parent._replace(ref=ref, pid=pid, tid=tid, start=start, cgroup="", cmdline="", cpus=""))
+            return self.add(
+                parent._replace(ref=ref, pid=pid, tid=tid, start=start, cgroup="", cmdline="", cpus="")
+            )
         whole = process or parent  # a thread that forks carries no command line itself
         task = parent._replace(ref=ref, pid=pid, tid=tid, ppid=ppid, start=start, kernel=ppid == KTHREADD)
         return self.add(task._replace(cgroup=whole.cgroup, cmdline=whole.cmdline, cpus=whole.cpus))

@@ -175,7 +175,14 @@ def judged_rows(moment: Moment, rows: Sequence[int], number: int, run: Run, want
     state = np.array([ord(letter) for letter in moment.state])
     worth = worth_judging(moment.cpu, moment.wait, state, wanted.least)
     return [
-        (moment.counts[row], state[row], moment.seconds, number, moment.tasks[row].pid, moment.neighbours[row])
+        (
+            moment.counts[row],
+            state[row],
+            moment.seconds,
+            number,
+            moment.tasks[row].pid,
+            moment.neighbours[row],
+        )
         for row in rows
         if worth[row] and (not wanted.main or moment.tasks[row].pid == run.pid)
     ]

@@ -121,7 +121,10 @@ def kind_tree(data: Dataset, learnt: KeyEventTree) -> C45Tree | None:
     name_of = data.tier.views.get(BY_KIND)
     if name_of is None:
         return None
-    y = [name_of(data.workloads[run], label) for run, label in zip(data.run.tolist(), data.y.tolist(), strict=True)]
+    y = [
+        name_of(data.workloads[run], label)
+        for run, label in zip(data.run.tolist(), data.y.tolist(), strict=True)
+    ]
     return C45Tree(min_leaf=learnt.least_leaf, middle=True).fit(data.X[:, learnt.columns], np.array(y))
 
 
@@ -166,9 +169,7 @@ def make_bundle(
     classes = [str(name) for name in tree.classes_]
     decides = len(tree.used_features) > 0
     used = sorted({*tree.used_features, *(kinds.used_features if kinds else ())})
-    asked = [
-        names[at] for at in used
-    ] or names  # a counter is not spent on what no decision reads
+    asked = [names[at] for at in used] or names  # a counter is not spent on what no decision reads
     required = sorted(events_of([name for name in asked if name in tier.required]))
     optional = sorted(events_of([name for name in asked if name in tier.optional]) - set(required))
     card = {
@@ -205,7 +206,9 @@ def make_bundle(
         "scores": found,
         "admission": admissions,
     }
-    arrays = tree.to_arrays() | {f"{SECOND}{name}": array for name, array in (kinds.to_arrays() if kinds else {}).items()}
+    arrays = tree.to_arrays() | {
+        f"{SECOND}{name}": array for name, array in (kinds.to_arrays() if kinds else {}).items()
+    }
     made = bundle.write(target, card, arrays)
     parts = [
         f"{len(rows.runs)} runs, {len(data.y)} rows, {len(tier.features)} features, {tree.leaves} leaves",

@@ -315,9 +315,7 @@ def admit(
             try:
                 rates = []
                 while len(rates) < repeats:
-                    rates.append(
-                        (rate_of_work(workload, seconds, cpus), rate_of_work(twin, seconds, cpus))
-                    )
+                    rates.append((rate_of_work(workload, seconds, cpus), rate_of_work(twin, seconds, cpus)))
                     slow, fast = map(sorted, zip(*rates))
                     if hurried and slow[-1] > 0 and is_clear(workload, fast[-1] / slow[-1]):
                         break

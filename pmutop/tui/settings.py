@@ -76,7 +76,9 @@ def save(path: Path, settings: dict) -> None:
     the file cannot be read, so that nothing of it is lost."""
     kept = parsed(path) | settings
     if any(not isinstance(value, SIMPLE) for value in kept.values()):
-        raise BadInput(f"{path} holds more than pmutop writes: it is left as it is", "take the rest out of it")
+        raise BadInput(
+            f"{path} holds more than pmutop writes: it is left as it is", "take the rest out of it"
+        )
     # For the types that are kept here, a JSON value is a TOML value.
     text = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in kept.items())
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -219,9 +219,11 @@ def cross_built(folder: Path) -> Path:
         REPOSITORY / "README.md",
         REPOSITORY / "LICENSE",
     ]
-    sources += sorted((REPOSITORY / "ext").glob("*.[pch]*"))
+    sources += sorted([*(REPOSITORY / "ext").glob("*.[pch]*"), *(REPOSITORY / "ext").glob("*/*.pxi")])
     wanted = {path.relative_to(REPOSITORY): path for path in sources if path.is_file()}
-    for old in set((built / "ext").glob("*")) - {built / name for name in wanted}:
+    for old in {path for path in (built / "ext").rglob("*") if path.is_file()} - {
+        built / name for name in wanted
+    }:
         old.unlink()
         (built / "lib/pmutop").mkdir(parents=True, exist_ok=True)
         for extension in (built / "lib/pmutop").glob(f"_{old.stem}.*.so"):

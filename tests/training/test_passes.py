@@ -144,7 +144,13 @@ def trained(tmp_path):
 def test_the_slices_of_a_workload_are_joined_over_the_passes(trained):
     workloads, folder = trained
     rows, data = fingerprints.dataset(HARDWARE, folder, workloads)
-    assert data.tier.features == ("cpu/stuck//kc", "cpu/same//kc", "cpu/level//kc", "cpu/kind//kc", "cpu/noise//kc")
+    assert data.tier.features == (
+        "cpu/stuck//kc",
+        "cpu/same//kc",
+        "cpu/level//kc",
+        "cpu/kind//kc",
+        "cpu/noise//kc",
+    )
     assert data.X.shape == (3 * (len(workloads) - 1), 5) and len(rows.counts) == len(data.X)
     numbers = {name: number for number, name in enumerate(workloads)}
     for row, label, run in zip(data.X, data.y, data.run, strict=True):
@@ -156,7 +162,10 @@ def test_the_slices_of_a_workload_are_joined_over_the_passes(trained):
 def test_the_model_asks_for_what_its_tree_reads_and_for_no_other_processor(trained, tmp_path):
     workloads, folder = trained
     made, report = fingerprints.make_bundle(HARDWARE, tmp_path / "made", folder, workloads, [])
-    assert made.card["required"] == ["cpu/kind/", "cpu/level/", "cpu/stuck/", "cycles"] and made.card["optional"] == []
+    assert (
+        made.card["required"] == ["cpu/kind/", "cpu/level/", "cpu/stuck/", "cycles"]
+        and made.card["optional"] == []
+    )
     assert sorted(made.card["recordings"]) == ["pass-0/part-0.pmu", "pass-1/part-0.pmu"]
     assert made.card["scores"]["eight labels, unseen body of a program"] == 1
     assert "cpu/level//kc" in report and len(made.card["labels"]) == 8

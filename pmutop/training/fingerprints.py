@@ -94,14 +94,20 @@ def table(rows: Rows, names: Sequence[str]) -> np.ndarray:
 
 
 class KeyEventTree:
-    """A C4.5 tree on the `keep` key events of `names` (0: on all), chosen anew from what it is fitted to."""
+    """A C4.5 tree on the `keep` key events of `names` (0: on all), chosen anew from what it is fitted to.
 
-    def __init__(self, names: Sequence[str], keep: int, least_leaf: int) -> None:
+    negligible: what is rarer per 1000 instructions or cycles is 0 to the growing tree. A gain ratio is as happy with the
+    two misses in a million by which programs happen to differ as with those that slow them down; a label must not be.
+    """
+
+    def __init__(self, names: Sequence[str], keep: int, least_leaf: int, negligible: float = 0.0) -> None:
         self.all = list(names)
         self.keep = keep
         self.least_leaf = least_leaf
+        self.rare = np.array([negligible if name.endswith(("/ki", "/kc")) else -np.inf for name in names])
 
     def fit(self, X: np.ndarray, y: np.ndarray) -> KeyEventTree:
+        X = np.where(X < self.rare, 0.0, X)
         self.names = key_events(X, y, self.all, self.keep) if self.keep else self.all
         self.columns = [self.all.index(name) for name in self.names]
         self.tree = C45Tree(min_leaf=self.least_leaf, middle=True).fit(X[:, self.columns], y)
@@ -111,8 +117,8 @@ class KeyEventTree:
         return self.tree.predict(X[:, self.columns])
 
 
-def new_tree(tier: Tier) -> KeyEventTree:
-    return KeyEventTree(tier.features, tier.keep, tier.least_leaf)
+def new_tree(tier: Tier, negligible: float = 0.0) -> KeyEventTree:
+    return KeyEventTree(tier.features, tier.keep, tier.least_leaf, negligible)
 
 
 def kind_tree(data: Dataset, learnt: KeyEventTree) -> C45Tree | None:
@@ -162,7 +168,7 @@ def make_bundle(
 
     rows, data = dataset(tier, folder, workloads)
     tier = data.tier
-    learnt = new_tree(tier).fit(data.X, data.y)
+    learnt = new_tree(tier, tier.negligible).fit(data.X, data.y)
     tree, names = learnt.tree, learnt.names
     kinds = kind_tree(data, learnt)
     found = scores(data)

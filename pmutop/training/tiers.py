@@ -20,7 +20,8 @@ class Tier:
     may be missing; both empty: whatever the passes counted, per cycle (passes.features). plain: the feature that says
     whether the optional events were counted; a training row then counts a second time without them ("" where there are
     none). keep: how many key events are chosen from the features (0: all stay). least_leaf: rows of a leaf, more than one
-    run gives: no rule for a single run. needs: what the labels take, in words. slices: kept of each run, unless told.
+    run gives: no rule for a single run. needs: what the labels take, in words. slices: kept of each run, unless told. negligible: events
+    rarer than this per 1000 instructions or cycles are no reason for a label.
     passes: folder of the training -> (folder, what opens the source) for each time that the workloads run. groups: what
     whole runs are held out by, {what was unseen: one name a workload}; views: what is scored, {view: class of a workload
     and its row's label}. admit_by: workloads of one such name are admitted together, by the first. together: CPUs ->
@@ -39,6 +40,7 @@ class Tier:
     units: dict[str, str]
     needs: str
     slices: int
+    negligible: float
     workloads: Callable[[], tuple[Workload, ...]]
     passes: Callable[[Path], list[tuple[Path, Callable[[], Source]]]]
     groups: dict[str, Callable[[Sequence[Workload]], list[str]]]
@@ -119,6 +121,7 @@ SOFTWARE = Tier(
     units={"ms": "per millisecond of run time", "s": "per second of the slice"},
     needs="perf events and tracepoints (root or CAP_PERFMON and tracefs)",
     slices=4,
+    negligible=0.0,
     workloads=software,
     passes=one_pass(attach),
     groups={
@@ -234,6 +237,7 @@ SIMULATED = Tier(
     units={"ki": "per 1000 instructions"},
     needs="nothing but --source simulated",
     slices=3,
+    negligible=0.03,
     workloads=simulated,
     passes=one_pass(simulator),
     groups=UNSEEN,
@@ -266,6 +270,7 @@ HARDWARE = Tier(
     units={"kc": "per 1000 cycles", "ki": "per 1000 instructions"},
     needs="nothing but the processor's counters",
     slices=2,
+    negligible=0.03,
     workloads=hardware,
     passes=every_event,
     groups=UNSEEN,

@@ -214,7 +214,9 @@ def types(every: Slices, columns) -> None:
         margin = np.stack([one.verdict.decide(X[test])[0] for one in found.values()], axis=1)
         best = np.array(list(found))[margin.argmax(axis=1)]
         said[test] = np.where(margin.max(axis=1) > 0, best, "")
-    print("\n## The type of interference as classes (future work of the thesis), all live events, whole runs held out\n")
+    print(
+        "\n## The type of interference as classes (future work of the thesis), all live events, whole runs held out\n"
+    )
     print("| it is | slices | " + " | ".join(f"said: {name or 'none'}" for name in ["", *names]) + " |")
     print("|---|---|" + "---|" * (len(names) + 1))
     for name in ["", *names]:

@@ -49,7 +49,9 @@ def test_a_wait_is_a_neighbours_as_far_as_it_had_the_cpu():
         ),
     )
     of = {one: roster.neighbours[row_of(roster, one)].tolist() for one in (50, 60)}
-    assert of[50] == [210, 90, 210], "of 610 on CPU 0 the neighbour had 210, and of 20 on CPU 1 nobody had any"
+    assert of[50] == [210, 90, 210], (
+        "of 610 on CPU 0 the neighbour had 210, and of 20 on CPU 1 nobody had any"
+    )
     assert of[60] == [190, 210, 190]
 
 
@@ -64,7 +66,10 @@ def test_who_was_never_seen_on_a_cpu_is_nobodys_neighbour():
 def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
     roster = run(
         raw(0, {}, born(task(1, pid=50), task(2, pid=50, tid=51))),
-        raw(1, {1: (proc(run_time=200, run_delay=200), "R", 0), 2: (proc(run_time=200, run_delay=200), "R", 0)}),
+        raw(
+            1,
+            {1: (proc(run_time=200, run_delay=200), "R", 0), 2: (proc(run_time=200, run_delay=200), "R", 0)},
+        ),
     )
     assert roster.neighbours.tolist() == [[0, 200, 0]]
     roster.update(raw(2, {}), Cleaner(len(EVENTS)).clean(raw(2, {})))
@@ -74,7 +79,11 @@ def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
 @pytest.mark.parametrize(
     "cpus, beside, owed",
     [
-        ("", 400e6, 400e6),  # nobody waits for long where a CPU is free, and here the neighbour has the other one
+        (
+            "",
+            400e6,
+            400e6,
+        ),  # nobody waits for long where a CPU is free, and here the neighbour has the other one
         ("0", 400e6, 0),  # ... where it may not run: that is nobody's fault
         ("", 100e6, 100e6),  # the other CPU was idle for 300 ms in which it might have run
         ("", 0, 0),

@@ -7,7 +7,7 @@ from pmutop.events import PROC_EVENTS
 from pmutop.pipeline.features import needs
 from pmutop.sources.simulated import COUNTERS
 from pmutop.training.catalogue import BUILDS, Caches, simulated
-from pmutop.training.fingerprints import Dataset
+from pmutop.training.fingerprints import Dataset, KeyEventTree
 from pmutop.training.fingerprints_scores import folds_of, predicted
 from pmutop.training.tiers import SIMULATED, TIERS, size_ranks
 
@@ -71,3 +71,15 @@ def test_a_held_out_group_is_never_learnt_from():
     X[:, 0] = group
     data = Dataset(SIMULATED, X, y, group, [])
     assert (predicted(data, y, group) != y).all()
+
+
+def test_what_is_rarer_than_a_cost_is_no_reason_for_a_label():
+    """Traces separate these classes perfectly; what can cost anything does so nearly as well, and is what must be asked."""
+    traces = np.where(np.arange(200) < 100, 0.0, 0.004)
+    costly = np.where(np.arange(200) < 100, 0.0, 20.0)
+    costly[:3], costly[-3:] = 20.0, 0.0
+    X = np.column_stack([traces, costly])
+    y = np.where(np.arange(200) < 100, "N_CPU", "P_Mem_M")
+    names = ("l2-misses/ki", "l3-misses/ki")
+    asked = [KeyEventTree(names, 0, 5, negligible).fit(X, y).tree.used_features for negligible in (0.0, 0.03)]
+    assert [[names[one] for one in used] for used in asked] == [["l2-misses/ki"], ["l3-misses/ki"]]

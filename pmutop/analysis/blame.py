@@ -241,8 +241,9 @@ class Blame:
         return [blamed for blamed in found if blamed is not None]
 
     def remember(self, ids, demand, lost, mix) -> None:
-        """Keep this slice of every row that wanted the CPU; forget those unseen for a whole ring."""
-        for at in np.flatnonzero((demand > 0) & ~np.isnan(lost)).tolist():
+        """Keep this slice of every row that wanted the CPU, which thousands of sleepers do not; forget those unseen for a
+        whole ring."""
+        for at in np.flatnonzero((demand >= ON) & ~np.isnan(lost)).tolist():
             name = int(ids[at])
             history = self.suffered.setdefault(name, deque(maxlen=self.slices))
             if mix is not None:

@@ -63,7 +63,7 @@ class Roster:
         for record in raw.records:
             if isinstance(record, Exited):
                 self.leave(record.ref)
-        unread = np.setdiff1d(self.leaving, self.moved).astype(np.intp)  # what they did at the end nobody saw
+        unread = sorted(set(self.leaving).difference(self.moved.tolist()))  # what they did at the end nobody saw
         self.increase[unread] = self.neighbours[unread] = np.nan
         self.quality[unread] = UNCOUNTED
 
@@ -133,14 +133,14 @@ class Roster:
         size = len(self.tasks)
         self.increase = np.where(self.counted[:size], 0.0, np.nan)
         self.quality = np.where(self.counted[:size], EXACT, UNCOUNTED).astype(np.uint8)
-        self.moved = np.unique(rows)
+        self.moved = np.flatnonzero(np.bincount(rows))  # a plain np.unique would load numpy.ma
         self.levels[rows] = levels
         alone = self.threads[rows] == 1
         self.put(rows[alone], cleaned.increase[alone], cleaned.quality[alone])
         times = np.nan_to_num(cleaned.increase[:, [self.run_time, self.run_delay]])
         cpus = len(raw.machine.get("cpu_busy_ns", ()))
         self.neighbours = self.beside(rows, levels[:, CPU], *times.T, cpus, raw.seconds * 1e9)
-        for row in np.unique(rows[~alone]).tolist():
+        for row in np.flatnonzero(np.bincount(rows[~alone])).tolist():
             members = rows == row
             self.put(row, *self.total(cleaned.increase[members], cleaned.quality[members]))
             self.levels[row] = self.level_of(levels[members])

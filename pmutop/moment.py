@@ -133,9 +133,7 @@ class Moment:
         default_factory=dict
     )  # rates of this slice: own_cpu %, own_rss, lost, switches, cpu_busy, psi
     ranks: tuple[Rank, ...] = ()  # what the ranking worker has found since the last slice
-    neighbours: ndarray | None = (
-        None  # float64 (rows, as features.NEIGHBOURS): ns waited while others had its CPUs, ...
-    )
+    neighbours: ndarray | None = None  # float64 (rows, as neighbour_delay.NEIGHBOURS), ns
     paths: dict[int, tuple[str, ...]] = field(
         default_factory=dict
     )  # the tree's tests that led to the label, in words

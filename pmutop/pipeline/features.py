@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pmutop.analysis.neighbour_delay import NEIGHBOURS
 from pmutop.errors import BadInput
 from pmutop.events import Event
 
@@ -28,8 +29,6 @@ PER = {
     "ki": ("instructions", 1e3),
     "kc": ("cycles", 1e3),
 }
-#: ns, as Roster.neighbours has them
-NEIGHBOURS = ("neighbour-delay", "worst-thread-run-time", "worst-thread-neighbour-delay")
 EVENT = r"(?:[\w.-]+/[\w.:=,-]+/[uk]?|[\w.:=-]+)"
 SUM = rf"{EVENT}(?:\+{EVENT})*"
 NAME = re.compile(rf"({SUM})(?:/({SUM}))?")

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from pmutop.kernelfiles import cpu_list
+from pmutop.analysis.neighbour_delay import CPUs, neighbour_delay
 from pmutop.moment import ESTIMATED, EXACT, FIRST, UNCOUNTED
 from pmutop.pipeline.clean import Cleaned
-from pmutop.pipeline.features import NEIGHBOURS
 from pmutop.slices import LEVELS, Born, Exited, RawSlice, Renamed, Task
 
 STATE, CPU, NICE, RSS = range(len(LEVELS))
 #: A sum over threads is given if the threads that were counted hold at least this share of the run time.
 ENOUGH = 0.95
-#: Waits of a process's threads for one another below this share of the slice are not looked into.
-LEAST_AMONG = 0.02
 
 
 class Roster:
     """Rows are dense: a row that leaves is replaced by the last one, so a view follows `tasks[i].ref`, never i.
 
     After `update(raw, cleaned)`: tasks, threads, exited, levels (rows, LEVELS), increase and quality (rows, events),
-    neighbours (rows, as features.NEIGHBOURS), moved (row numbers that were read in
+    neighbours (rows, as neighbour_delay.NEIGHBOURS), moved (row numbers that were read in
     this slice). Arrays are the roster's own: a Moment copies what it keeps.
     """
 
@@ -63,7 +60,9 @@ class Roster:
         for record in raw.records:
             if isinstance(record, Exited):
                 self.leave(record.ref)
-        unread = sorted(set(self.leaving).difference(self.moved.tolist()))  # what they did at the end nobody saw
+        unread = sorted(
+            set(self.leaving).difference(self.moved.tolist())
+        )  # what they did at the end nobody saw
         self.increase[unread] = self.neighbours[unread] = np.nan
         self.quality[unread] = UNCOUNTED
 
@@ -137,9 +136,9 @@ class Roster:
         self.levels[rows] = levels
         alone = self.threads[rows] == 1
         self.put(rows[alone], cleaned.increase[alone], cleaned.quality[alone])
-        times = np.nan_to_num(cleaned.increase[:, [self.run_time, self.run_delay]])
-        cpus = len(raw.machine.get("cpu_busy_ns", ()))
-        self.neighbours = self.beside(rows, levels[:, CPU], *times.T, cpus, raw.seconds * 1e9)
+        run, delay = cleaned.increase[:, self.run_time], cleaned.increase[:, self.run_delay]
+        machine = CPUs(len(raw.machine.get("cpu_busy_ns", ())), raw.seconds * 1e9)
+        self.neighbours = neighbour_delay(rows, levels[:, CPU], run, delay, machine, self.tasks)
         for row in np.flatnonzero(np.bincount(rows[~alone])).tolist():
             members = rows == row
             self.put(row, *self.total(cleaned.increase[members], cleaned.quality[members]))
@@ -149,54 +148,6 @@ class Roster:
         self.increase[rows] = increase
         self.quality[rows] = quality
         self.counted[rows] = quality != UNCOUNTED
-
-    def beside(
-        self,
-        rows: np.ndarray,
-        cpu: np.ndarray,
-        run: np.ndarray,
-        delay: np.ndarray,
-        cpus: int,
-        slice_ns: float,
-    ) -> np.ndarray:
-        """float64 (all rows, NEIGHBOURS) from each task's row, last CPU, run time and run delay in ns, and how many CPUs there are.
-
-        Who waits on a CPU waits for those that run on it: of a wait no more is the neighbours' than the time they had there.
-        What is left, threads wait for one another; that is the neighbours' as well as far as they have the other CPUs that
-        the process may use, and these are not idle anyway.
-        """
-        found = np.zeros((len(self.tasks), len(NEIGHBOURS)))
-        if not len(rows):
-            return found
-        placed = cpu >= 0  # who lived and died within the slice was nowhere when it ended
-        cpu, run, delay = np.where(placed, cpu, 0), run * placed, delay * placed
-        width = max(int(cpu.max()) + 1, cpus)
-        pair, at = np.unique(rows * width + cpu, return_inverse=True)  # of a process and a CPU
-        busy = np.bincount(cpu, run, width)
-        others = busy[pair % width] - np.bincount(at, run)
-        waited = np.bincount(at, delay)
-        np.add.at(found[:, 0], pair // width, np.minimum(waited, others))
-        of_thread = np.minimum(delay, others[at])
-        among = np.bincount(rows, delay, len(found)) - found[:, 0]  # waits for its own threads
-        for row in np.flatnonzero(among > LEAST_AMONG * slice_ns).tolist():
-            extra = self.elsewhere(row, busy, pair, others, waited, among[row], slice_ns)
-            found[row, 0] += extra
-            mine = np.flatnonzero(rows == row)
-            of_thread[mine] += (delay[mine] - of_thread[mine]) * (extra / among[row])
-        order = np.lexsort((-run, of_thread, rows))
-        worst = order[np.append(np.diff(rows[order]) > 0, True)]  # the last of each row
-        found[rows[worst], 1], found[rows[worst], 2] = run[worst], of_thread[worst]
-        return found
-
-    def elsewhere(self, row, busy, pair, others, waited, among, slice_ns) -> float:
-        """How much of what its threads waited `among` themselves neighbours are the reason for, ns."""
-        width = len(busy)
-        allowed = [one for one in cpu_list(self.tasks[row].cpus) or range(width) if one < width]
-        mine = np.flatnonzero(pair // width == row)
-        taken = {int(pair[one] % width): float(max(others[one] - waited[one], 0.0)) for one in mine}
-        had = sum(taken.get(one, float(busy[one])) for one in allowed)
-        idle = sum(max(slice_ns - float(busy[one]), 0.0) for one in allowed)
-        return max(0.0, min(among - idle, had))
 
     def total(self, increase: np.ndarray, quality: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over threads (threads, events) -> (events,): the worst quality, or ESTIMATED over a small unknown rest."""

@@ -136,7 +136,7 @@ class Rows:
     """What the runs gave, one row per judged process and slice, made by the live pipeline's own cleaning.
 
     counts float64 (rows, events), NaN = not counted; state codes (rows,); seconds (rows,); run: index into `runs`;
-    neighbours (rows, as features.NEIGHBOURS).
+    neighbours (rows, as neighbour_delay.NEIGHBOURS).
     """
 
     header: Header

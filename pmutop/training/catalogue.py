@@ -1,7 +1,7 @@
 """The catalogue of labelled workloads, by tier.
 
 A pathological workload (P) stands beside its healthy twin (N): the same program, the same arguments, `--variant N`.
-Which of them are pathological *here* is measured, not believed: see `workloads.admit`.
+Which of them are pathological *here* is measured, not believed: see `admission.admit`.
 """
 
 from pmutop.training.catalogue_applications import applications

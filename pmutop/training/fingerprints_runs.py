@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pmutop.bundle import Bundle
 from pmutop.training import fingerprints
+from pmutop.training.admission import Admission, admit, pairs
 from pmutop.training.collect import Collector, Progress, read_runs
 from pmutop.training.labels import Workload
 from pmutop.training.tiers import SOFTWARE, Tier
-from pmutop.training.workloads import Admission, admit, missing, pairs, start
+from pmutop.training.workloads import missing, start
 
 ADMISSIONS = "admission.json"
 #: s: a simulated init phase in 256 MB is long

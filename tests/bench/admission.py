@@ -9,7 +9,7 @@ import platform
 import sys
 from pathlib import Path
 
-from pmutop.training import catalogue, workloads
+from pmutop.training import catalogue
 
 
 def processor() -> str:
@@ -30,18 +30,18 @@ def main() -> None:
     options = parser.parse_args()
     wanted = [
         (workload, twin)
-        for workload, twin in workloads.pairs(catalogue.labelled())
+        for workload, twin in admission.pairs(catalogue.labelled())
         if (not options.kind or workload.kind in options.kind)
         and (not options.tier or workload.tier == options.tier)
     ]
-    measured = workloads.admit(
+    measured = admission.admit(
         wanted,
         options.repeats,
         options.seconds,
         progress=lambda one: print(one.workload.name, file=sys.stderr),
     )
     print(f"{processor()}, {datetime.date.today()}, {options.repeats} x {options.seconds:g} s\n")
-    print(workloads.report(measured))
+    print(admission.report(measured))
 
 
 main()

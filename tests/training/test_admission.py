@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pmutop.training import catalogue, workloads
+from pmutop.training import admission, catalogue
 from pmutop.training.catalogue import Workload
 
 CPUS = tuple(sorted(os.sched_getaffinity(0)))
@@ -17,14 +17,14 @@ def made_up(monkeypatch, rates):
     P = Workload("x-P", "P_OS_Fork", "P_OS_Fork", "x", "x", twin="x-N")
     N = Workload("x-N", "N_OS", "N_OS", "x", "x", variant="N")
     monkeypatch.setattr(
-        workloads, "rate_of_work", lambda workload, seconds, cpus: rates[workload.name].pop(0)
+        admission, "rate_of_work", lambda workload, seconds, cpus: rates[workload.name].pop(0)
     )
     return P, N
 
 
 def test_admission_is_the_ratio_of_the_best_rates(monkeypatch):
     pair = made_up(monkeypatch, {"x-P": [10.0, 8.0, 12.0], "x-N": [20.0, 5.0, 24.0]})
-    (found,) = workloads.admit([pair], repeats=3)
+    (found,) = admission.admit([pair], repeats=3)
     assert (found.rate, found.twin_rate, found.factor) == (12, 24, 2)
     assert (found.low, found.high) == (5 / 12, 24 / 8)
     assert found.admitted
@@ -40,7 +40,7 @@ def test_admission_is_the_ratio_of_the_best_rates(monkeypatch):
 def test_in_a_hurry_what_is_clear_is_not_repeated(monkeypatch, twin, label, measured):
     rates = {"x-P": [1.0] * 3, "x-N": [twin] * 3}
     P, N = made_up(monkeypatch, rates)
-    workloads.admit([(replace(P, label=label), N)], repeats=3, hurried=True)
+    admission.admit([(replace(P, label=label), N)], repeats=3, hurried=True)
     assert 3 - len(rates["x-N"]) == measured
 
 
@@ -52,16 +52,16 @@ def test_in_a_hurry_what_is_clear_is_not_repeated(monkeypatch, twin, label, meas
 ])  # fmt: skip
 def test_the_bounds_of_admission(monkeypatch, twin, label, admitted):
     P, N = made_up(monkeypatch, {"x-P": [1.0], "x-N": [twin]})
-    (found,) = workloads.admit([(replace(P, label=label), N)], repeats=1)
+    (found,) = admission.admit([(replace(P, label=label), N)], repeats=1)
     assert found.admitted is admitted
 
 
 def test_what_cannot_run_is_not_admitted_and_says_why():
-    row = next(pair for pair in workloads.pairs(catalogue.software()) if "two-cpus" in pair[0].needs)
-    (found,) = workloads.admit([row], cpus=CPUS[:1])
+    row = next(pair for pair in admission.pairs(catalogue.software()) if "two-cpus" in pair[0].needs)
+    (found,) = admission.admit([row], cpus=CPUS[:1])
     assert not found.admitted
     assert found.refused == "needs two CPUs"
-    assert "not measured: needs two CPUs" in workloads.report([found])
+    assert "not measured: needs two CPUs" in admission.report([found])
 
 
 @pytest.mark.skipif(
@@ -70,9 +70,9 @@ def test_what_cannot_run_is_not_admitted_and_says_why():
 def test_four_on_one_cpu_are_slower_than_one():
     pair = next(
         pair
-        for pair in workloads.pairs(catalogue.software())
+        for pair in admission.pairs(catalogue.software())
         if pair[0].program == "os_runqueue" and "4" in pair[0].arguments
     )
-    (found,) = workloads.admit([pair], repeats=1, seconds=0.3)
+    (found,) = admission.admit([pair], repeats=1, seconds=0.3)
     assert found.admitted
-    assert "| admitted |" in workloads.report([found])
+    assert "| admitted |" in admission.report([found])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pmutop.errors import PmutopError, UsageError
-from pmutop.training import catalogue, workloads
+from pmutop.training import admission, catalogue, workloads
 from pmutop.training.catalogue import HARDWARE_LABELS, SOFTWARE_LABELS, Caches, Workload
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "programs"))
@@ -37,7 +37,7 @@ def executables(tmp_path_factory):
 def one_of_each(rows):
     """The first row of each program and body, with its twin: the tables vary sizes and rates, not what is done."""
     first = {}
-    for workload, twin in workloads.pairs(rows):
+    for workload, twin in admission.pairs(rows):
         first.setdefault((workload.program, workload.body), (workload, twin))
     return [pair for pair in first.values() if not workloads.missing(pair[0], CPUS)]
 
@@ -136,7 +136,7 @@ def test_the_catalogue_is_consistent():
         assert row.who in ("all", "main", "family"), row.name
         assert row.needs <= {"two-cpus", "disk", "x86"}, row.name
         assert bool(row.twin) == (row.variant == "P"), row.name
-    for workload, twin in workloads.pairs(rows):
+    for workload, twin in admission.pairs(rows):
         assert not twin.pathological
         alike = replace(twin, name=workload.name, label=workload.label, coarse=workload.coarse)
         assert replace(alike, variant="P", who=workload.who, twin=workload.twin) == workload, (
@@ -313,7 +313,7 @@ def test_a_stopped_program_still_says_what_it_did():
 def test_a_killed_parent_leaves_no_orphans():
     script = (
         "import os, sys, time\n"
-        "from pmutop.training import catalogue, workloads\n"
+        "from pmutop.training import admission, catalogue, workloads\n"
         "row = next(r for r in catalogue.software() if r.program == 'os_switch')\n"
         "shared = next(r for r in catalogue.software() if r.program == 'os_runqueue')\n"
         "both = [workloads.start(w, tuple(os.sched_getaffinity(0))) for w in (row, shared)]\n"
@@ -371,7 +371,7 @@ def trace(workload: Workload) -> dict[str, float]:
     ("syscall-getppid-1-", "system", 0.3, 0.25),
 ])  # fmt: skip
 def test_the_trace_in_proc_tells_variant_from_twin(name, what, more_than, twin_less_than):
-    pair = next(pair for pair in workloads.pairs(catalogue.software()) if pair[0].name.startswith(name))
+    pair = next(pair for pair in admission.pairs(catalogue.software()) if pair[0].name.startswith(name))
     if workloads.missing(pair[0], CPUS):
         pytest.skip(workloads.missing(pair[0], CPUS))
     ours, twins = trace(pair[0])[what], trace(pair[1])[what]

@@ -9,7 +9,7 @@ import platform
 import sys
 from pathlib import Path
 
-from pmutop.training import catalogue
+from pmutop.training import admission, catalogue
 
 
 def processor() -> str:

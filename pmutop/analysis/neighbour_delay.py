@@ -77,9 +77,7 @@ def elsewhere(
     it might have used (`allowed`), and none of these was idle. `busy` (CPUs,): ns that anybody ran there."""
     width = len(busy)
     mine = np.flatnonzero(waits.key // width == row)
-    left = np.maximum(
-        waits.others - waits.waited, 0.0
-    )  # on its own CPUs: what is not counted as the neighbours' already
+    left = np.maximum(waits.others - waits.waited, 0.0)  # on its own CPUs, and not counted already
     taken = dict(zip((waits.key[mine] % width).tolist(), left[mine].tolist(), strict=True))
     had = sum(taken.get(one, float(busy[one])) for one in allowed)
     idle = sum(max(slice_ns - float(busy[one]), 0.0) for one in allowed)

@@ -20,6 +20,7 @@ import numpy as np
 from pmutop.errors import PmutopError
 from pmutop.moment import Moment
 from pmutop.pipeline.engine import Engine, worth_judging
+from pmutop.pipeline.features import Features
 from pmutop.recording import Reader, Recorder
 from pmutop.selection import Selection
 from pmutop.slices import Header, RawSlice, Source
@@ -147,6 +148,17 @@ class Rows:
     run: np.ndarray
     pid: np.ndarray
     neighbours: np.ndarray
+
+    def table(self, names: Sequence[str]) -> np.ndarray:
+        """The features `names` as the live path computes them: float64 (rows, features)."""
+        features = Features(list(names), self.header.events)
+        increase = np.hstack([self.counts, self.neighbours])
+        return np.vstack(
+            [
+                features.compute(increase[at : at + 1], self.state[at : at + 1], float(self.seconds[at]))
+                for at in range(len(increase))
+            ]
+        )
 
 
 def rows_of(folder: Path, examples: Callable[[Run], Examples] = lambda run: Examples()) -> Rows:

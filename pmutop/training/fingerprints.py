@@ -55,7 +55,7 @@ def dataset(tier: Tier, folder: Path, workloads: dict[str, Workload]) -> tuple[R
         raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
     names = [tier.features or passes.features(rows.header.events) for rows in several]
     tier = tier if tier.features else replace(tier, required=tuple(sum(names, ())))
-    rows, X = passes.join([(rows, table(rows, own)) for rows, own in zip(several, names, strict=True)])
+    rows, X = passes.join([(rows, rows.table(own)) for rows, own in zip(several, names, strict=True)])
     each = [workloads[run.name] for run in rows.runs]
     y, run = np.array([each[run].label for run in rows.run]), rows.run
     if tier.plain:
@@ -80,17 +80,6 @@ def examples(workload: Workload) -> Examples:
     if not workload.pathological:
         return Examples(LEAST_ACTIVITY)
     return Examples() if workload.who == "all" else Examples(LEAST_TO_BE_STUCK, main=True)
-
-
-def table(rows: Rows, names: Sequence[str]) -> np.ndarray:
-    """float64 (rows, features)."""
-    features = Features(list(names), rows.header.events)
-    return np.vstack(
-        [
-            features.compute(rows.counts[at : at + 1], rows.state[at : at + 1], float(rows.seconds[at]))
-            for at in range(len(rows.counts))
-        ]
-    )
 
 
 class KeyEventTree:

@@ -20,8 +20,7 @@ from pmutop.analysis.interference import LinearVerdict
 from pmutop.analysis.interference_training import area, fit
 from pmutop.bundle import Bundle
 from pmutop.errors import PmutopError
-from pmutop.pipeline.features import Features
-from pmutop.training.collect import Rows, Run, hashes, rows_of
+from pmutop.training.collect import Run, hashes, rows_of
 
 SEED = 20261121
 SLOWER = 1.05
@@ -78,25 +77,13 @@ def factors(runs: list[Run]) -> tuple[np.ndarray, np.ndarray]:
     return factor, label
 
 
-def table_of(rows: Rows) -> np.ndarray:
-    """float64 (rows, features)."""
-    features = Features(list(FEATURES), rows.header.events)
-    table = np.hstack([rows.counts, rows.neighbours])
-    return np.vstack(
-        [
-            features.compute(table[at : at + 1], rows.state[at : at + 1], float(rows.seconds[at]))
-            for at in range(len(table))
-        ]
-    )
-
-
 def make_bundle(target: Path, folder: Path) -> tuple[Bundle, str]:
     """Learn from the runs in `folder` and write the bundle; returns it and a report in Markdown."""
     rows = rows_of(folder)
     if not len(rows.counts):
         raise PmutopError(f"{folder} holds no finished runs", "let the training run to its end")
     factor, label = factors(rows.runs)
-    X, y, f = table_of(rows), label[rows.run], factor[rows.run]
+    X, y, f = rows.table(FEATURES), label[rows.run], factor[rows.run]
     fitted = fit(
         X,
         y,

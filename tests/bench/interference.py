@@ -228,7 +228,7 @@ def types(every: Slices, columns) -> None:
 def shipped(rows) -> None:
     """The model as it ships (four features of /proc): yes/no and factor by band of the true factor, held out."""
     factor, label = interference.factors(rows.runs)
-    X, y, f = interference.table_of(rows), label[rows.run], factor[rows.run]
+    X, y, f = rows.table(interference.FEATURES), label[rows.run], factor[rows.run]
     facts = [rows.runs[run].facts for run in rows.run]
     partner = np.array([one["partner"] for one in facts])
     print("\n## The shipped verdict, by band of the true factor\n")

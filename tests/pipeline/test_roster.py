@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from making import EVENTS, NAMES, born, proc, raw, task
 
 from pmutop.moment import ESTIMATED, EXACT, UNCOUNTED
@@ -34,35 +33,6 @@ def test_threads_add_up_to_their_process():
     assert roster.threads[row] == 2 and chr(roster.levels[row, 0]) == "R"
 
 
-def test_a_wait_is_a_neighbours_as_far_as_it_had_the_cpu():
-    """pid 50: two threads share CPU 0 with a neighbour, one is alone on CPU 1. pid 60 has CPU 0 beside them."""
-    roster = run(
-        raw(0, {}, born(task(1, pid=50), task(2, pid=50, tid=51), task(3, pid=50, tid=52), task(4, pid=60))),
-        raw(
-            1,
-            {
-                1: (proc(run_time=100, run_delay=300), "R", 0),
-                2: (proc(run_time=90, run_delay=310), "R", 0),
-                3: (proc(run_time=380, run_delay=20), "R", 1),
-                4: (proc(run_time=210, run_delay=190), "R", 0),
-            },
-        ),
-    )
-    of = {one: roster.neighbours[row_of(roster, one)].tolist() for one in (50, 60)}
-    assert of[50] == [210, 90, 210], (
-        "of 610 on CPU 0 the neighbour had 210, and of 20 on CPU 1 nobody had any"
-    )
-    assert of[60] == [190, 210, 190]
-
-
-def test_who_was_never_seen_on_a_cpu_is_nobodys_neighbour():
-    roster = run(
-        raw(0, {}, born(task(1, pid=50), task(2, pid=60))),
-        raw(1, {1: (proc(run_time=100, run_delay=50), "R", 0), 2: (proc(run_time=90, run_delay=9), "R", -1)}),
-    )
-    assert roster.neighbours[:, 0].tolist() == [0, 0]
-
-
 def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
     roster = run(
         raw(0, {}, born(task(1, pid=50), task(2, pid=50, tid=51))),
@@ -74,33 +44,6 @@ def test_threads_that_wait_for_one_another_wait_for_no_neighbour():
     assert roster.neighbours.tolist() == [[0, 200, 0]]
     roster.update(raw(2, {}), Cleaner(len(EVENTS)).clean(raw(2, {})))
     assert roster.neighbours.tolist() == [[0, 0, 0]], "who did not move did not wait"
-
-
-@pytest.mark.parametrize(
-    "cpus, beside, owed",
-    [
-        (
-            "",
-            400e6,
-            400e6,
-        ),  # nobody waits for long where a CPU is free, and here the neighbour has the other one
-        ("0", 400e6, 0),  # ... where it may not run: that is nobody's fault
-        ("", 100e6, 100e6),  # the other CPU was idle for 300 ms in which it might have run
-        ("", 0, 0),
-    ],
-)
-def test_who_has_the_cpus_that_threads_might_have_run_on(cpus, beside, owed):
-    both = [task(1, pid=50)._replace(cpus=cpus), task(2, pid=50, tid=51)]
-    mine = proc(run_time=200_000_000, run_delay=200_000_000)
-    roster = run(
-        raw(0, {}, born(*both, task(3, pid=60))),
-        raw(
-            1,
-            {1: (mine, "R", 0), 2: (mine, "R", 0), 3: (proc(run_time=int(beside)), "R", 1)},
-            machine={"cpu_busy_ns": [0, 0]},
-        ),
-    )
-    assert roster.neighbours[row_of(roster, 50)].tolist() == [owed, 200e6, owed / 2]
 
 
 def test_per_thread_keeps_them_apart():

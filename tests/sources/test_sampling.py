@@ -103,9 +103,8 @@ def test_cpu_clock_samples_fall_where_the_time_goes(program, tmp_path):
     assert count > 100
     truth = float(said.read_text().rstrip("\0"))
     assert 0.2 < truth < 0.95, "both parts take a share worth telling apart"
-    assert (
-        abs(share - truth) < 4 * (truth * (1 - truth) / count) ** 0.5
-    )  # four standard deviations: 1 run in 16,000
+    deviation = (truth * (1 - truth) / count) ** 0.5
+    assert abs(share - truth) < 4 * deviation  # by chance in 1 run of 16,000
 
 
 def test_the_simulators_places_fall_there_too(program):
